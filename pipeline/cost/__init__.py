@@ -1,0 +1,1 @@
+"""What a run will cost, what it has cost, and where it must stop."""
