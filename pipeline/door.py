@@ -1,0 +1,284 @@
+"""The one door to a provider: reserve money, send, read usage, classify, wait and send again, charge, say so.
+
+Every call of the solver and of the judge goes through `Door.ask`; nothing else in this project calls a model.
+Retries of inspect and of the SDKs are off, so there is one retry layer, one Retry-After, one stop and one cap.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+
+from pipeline import events, wire
+from pipeline.cost.meter import Meter, Worst
+from pipeline.cost.prices import Price
+from pipeline.cost.tokens import upper_bound
+from pipeline.cost.usage import Usage
+from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
+from pipeline.ledger import CallId, Entry, Ledger
+from pipeline.pace import Closed, Pace
+
+FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
+"""Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
+UNBOUNDED_OUTPUT = 2048
+"""Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
+
+
+class Stopped(Exception):
+    """No call may leave any more. `cause` is "stopped", "capped" or "failed"."""
+
+    def __init__(self, cause: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.cause, self.sentence = cause, sentence
+
+
+@dataclass
+class RoleModel:
+    """One role's model with its settings and price. `model.config` is replaced when a setting is refused."""
+
+    role: events.Role
+    model: Model
+    price: Price | None
+    most_output: int
+    adapted: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Answer:
+    """What the door gives back: the ledger's entry, and the provider's output unless it was replayed."""
+
+    entry: Entry
+    output: ModelOutput
+
+
+class Door:
+    """Sends the calls of one run.
+
+    Args:
+        say: takes each event; must not block.
+        stop_grace: seconds that calls under way get to come back after a stop; they are paid for anyway.
+    """
+
+    def __init__(
+        self, *, meter: Meter, ledger: Ledger, say: Callable[[Any], None], connections: int, retries: int,
+        timeout: float, redact: Redactor, stop_grace: float = 20.0,
+    ) -> None:
+        self.meter, self.ledger, self.say, self.redact = meter, ledger, say, redact
+        self.retries, self.timeout, self.stop_grace = retries, timeout, stop_grace
+        self.pace = Pace(connections, lambda n: say(events.Connections(t=time.time(), limit=n)))
+        self.closed: Stopped | None = None
+        self._under_way: set[asyncio.Timeout] = set()
+        self._settled = asyncio.Event()
+
+    def close(self, cause: str, sentence: str) -> None:
+        """Let no further call leave. The first cause stands."""
+        if self.closed is None:
+            self.closed = Stopped(cause, sentence)
+        self.pace.close()
+        self._settled.set()
+        end = asyncio.get_running_loop().time() + self.stop_grace
+        for limit in self._under_way:
+            if (when := limit.when()) is None or when > end:
+                limit.reschedule(end)
+
+    async def settled(self) -> None:
+        """Return when a call has come back, a task has ended, or the door was closed."""
+        self._settled.clear()
+        await self._settled.wait()
+
+    def something_settled(self) -> None:
+        """Wake those who wait for room under the cap."""
+        self._settled.set()
+
+    async def ask(self, role: RoleModel, call: CallId, prompt: list[ChatMessage]) -> Answer:
+        """One answer of a model, from the ledger where it is already paid for.
+
+        Raises:
+            CallFailed: no answer after all retries; the fault says why.
+            Stopped: the run was stopped, capped or cannot go on.
+        """
+        if (old := self.ledger.answer(call)) is not None:
+            return Answer(old, _output_of(old))
+        worst = Worst(upper_bound(prompt), role.most_output)
+        first = attempt = self.ledger.next_attempt(call)
+        while True:
+            try:
+                async with self.pace.slot():
+                    entry, output, fault = await self._once(role, call, attempt, prompt, worst)
+            except Closed:
+                raise self.closed or Stopped("stopped", "The run was stopped.") from None
+            if fault is None:
+                return Answer(entry, output)  # type: ignore[arg-type]
+            if fault.stops_run:
+                self.close("failed", fault.sentence)
+                raise CallFailed(fault)
+            if self._adapt(role, fault):
+                attempt += 1
+                continue
+            if not fault.again or attempt - first >= self.retries:
+                raise CallFailed(fault)
+            await self._wait(role, fault, attempt - first + 1)
+            attempt += 1
+
+    async def _once(
+        self, role: RoleModel, call: CallId, attempt: int, prompt: list[ChatMessage], worst: Worst
+    ) -> tuple[Entry, ModelOutput | None, Fault | None]:
+        reservation = await self._reserve(role, worst)
+        self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
+        started = time.monotonic()
+        exchange, output, error = await self._send(role.model, prompt)
+        fault = _fault_in(exchange, output, error, self.redact)
+        usage = _usage_of(output, exchange)
+        entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
+                      reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
+        if fault is None or usage is not None or output is not None or fault.kind in ("timeout", "broken"):
+            # What may have been answered may have been billed: unknown usage is charged at the reserve.
+            charge = self.meter.charge(reservation, usage, role.price)
+            entry = replace(entry, cost=charge.cost, cost_source=charge.source)
+        else:
+            self.meter.release(reservation)
+            entry = replace(entry, cost=0.0, cost_source="none")
+        if fault is None:
+            entry = replace(entry, **_texts(output, exchange, role.role))  # type: ignore[arg-type]
+        else:
+            entry = replace(entry, fault=fault.kind, status=fault.status)
+        self.ledger.came_back(entry)
+        self.say(call_event(entry))
+        self._settled.set()
+        if fault is None:
+            self.pace.answered()
+        elif fault.kind in ("rate_limit", "overloaded"):
+            self.pace.limited(fault.wait)
+        return entry, output, fault
+
+    async def _reserve(self, role: RoleModel, worst: Worst) -> Any:
+        """Reserve the worst case; wait for calls under way to settle before giving up."""
+        while True:
+            if self.closed is not None:
+                raise Closed
+            reservation = self.meter.reserve(role.role, worst, role.price)
+            if reservation is not None:
+                return reservation
+            if not self._under_way:
+                self.close("capped", "The cap was reached: the next call could have passed it.")
+                raise Closed
+            await self.settled()
+
+    async def _send(
+        self, model: Model, prompt: list[ChatMessage]
+    ) -> tuple[Exchange, ModelOutput | None, BaseException | None]:
+        exchange = Exchange()
+        token = wire.current.set(exchange)
+        try:
+            async with asyncio.timeout(self.timeout) as limit:
+                self._under_way.add(limit)
+                output = await model.generate(prompt)
+            return exchange, output, None
+        except Exception as error:  # noqa: BLE001 - every SDK has its own; classified below
+            if not exchange.headers:
+                exchange.headers = headers_of(error)
+            return exchange, None, error
+        finally:
+            self._under_way.discard(limit)
+            wire.current.reset(token)
+
+    def _adapt(self, role: RoleModel, fault: Fault) -> bool:
+        """Leave out or rename a refused setting, once each, and say so as a difference."""
+        if fault.kind != "setting_refused":
+            return False
+        config, name = role.model.config, fault.parameter
+        if getattr(config, name, None) is None:
+            return name in role.adapted  # a call that left before the setting was dropped
+        if name == "max_tokens":
+            extra = {**(config.extra_body or {}), "max_completion_tokens": config.max_tokens}
+            role.model.config = config.model_copy(update={"max_tokens": None, "extra_body": extra})
+            text = f"{role.role}: the answer limit was sent as max_completion_tokens"
+        else:
+            role.model.config = config.model_copy(update={name: None})
+            text = f"{role.role}: {name.replace('_', ' ')} not sent, the model refuses it"
+        role.adapted.add(name)
+        self.say(events.DifferenceFound(t=time.time(), text=text))
+        return True
+
+    async def _wait(self, role: RoleModel, fault: Fault, attempt: int) -> None:
+        own = min(FIRST_WAIT * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
+        seconds = own if fault.wait is None else min(max(fault.wait, 0.05), LONGEST_WAIT)
+        self.say(events.Waiting(t=time.time(), role=role.role, reason=fault.kind, seconds=round(seconds, 2), attempt=attempt))
+        try:
+            await self.pace.pause(seconds)
+        except Closed:
+            raise self.closed or Stopped("stopped", "The run was stopped.") from None
+
+
+def call_event(entry: Entry) -> events.Call:
+    """The public event of a ledger entry."""
+    u = entry.usage or Usage()
+    return events.Call(
+        t=time.time(), id=entry.id.text(entry.attempt), role=entry.id.role, task=entry.id.task, epoch=entry.id.epoch,  # type: ignore[arg-type]
+        criterion=entry.id.criterion, fault=entry.fault, status=entry.status, input=u.input, output=u.output,
+        cache_read=u.cache_read, cache_write=u.cache_write, reasoning=u.reasoning, cost=entry.cost,
+        cost_source=entry.cost_source, seconds=entry.seconds,  # type: ignore[arg-type]
+    )
+
+
+def _fault_in(
+    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Redactor
+) -> Fault | None:
+    if output is not None and output.choices and output.stop_reason == "content_filter":
+        return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
+    if error is None and output is not None and output.choices:
+        return None if not _error_stop(exchange) else Fault(
+            "server_error", "The provider ended the answer with an error.", exchange.status, again=True)
+    return classify(exchange, error, redact)
+
+
+def _error_stop(exchange: Exchange) -> bool:
+    """A choice whose finish reason is "error", or an error body in place of an answer, under status 200."""
+    body = exchange.body
+    if not isinstance(body, dict):
+        return False
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return choices[0].get("finish_reason") == "error" or bool(choices[0].get("error"))
+    return bool(body.get("error"))
+
+
+def _usage_of(output: ModelOutput | None, exchange: Exchange) -> Usage | None:
+    """Usage as reported; None where it is missing, or all zero beside text."""
+    cost = wire.reported_cost(exchange.body)
+    u = output.usage if output is not None else None
+    if u is None or not (u.input_tokens or u.output_tokens or u.total_tokens):
+        return Usage(cost=cost) if cost is not None else None
+    read, write = u.input_tokens_cache_read or 0, u.input_tokens_cache_write or 0
+    return Usage(u.input_tokens + read + write, u.output_tokens, read, write, u.reasoning_tokens or 0, cost)
+
+
+def _texts(output: ModelOutput, exchange: Exchange, role: events.Role) -> dict[str, Any]:
+    """Answer text, reasoning text and stop reason of an output; reasoning is kept apart and never read for a verdict."""
+    content = output.message.content
+    parts = [] if isinstance(content, str) else content
+    thought = "\n".join(str(getattr(p, "reasoning", "") or "") for p in parts if p.type == "reasoning")
+    text = output.completion
+    if role == "judge" and (raw := wire.content_with_think(exchange.body)) is not None:
+        text = raw  # inspect takes <think> out of the text, and with it the line break that the strict rule asks for
+    return {"text": text, "reasoning": thought, "stop": str(output.stop_reason), "model": output.model}
+
+
+def _output_of(entry: Entry) -> ModelOutput:
+    stop: Any = entry.stop or "stop"
+    return ModelOutput.from_content(entry.model or "replayed", entry.text, stop_reason=stop)
+
+
+def with_output_bound(config: GenerateConfig, capped: bool) -> tuple[GenerateConfig, int]:
+    """The config to send, and the most output tokens one call can be billed for under it.
+
+    A cap needs a worst case: where none is set, the answer is bounded at the reasoning budget plus `UNBOUNDED_OUTPUT`.
+    """
+    reasoning = config.reasoning_tokens or 0
+    if config.max_tokens is None and capped:
+        config = config.model_copy(update={"max_tokens": reasoning + UNBOUNDED_OUTPUT})
+    return config, (config.max_tokens or reasoning + UNBOUNDED_OUTPUT) + reasoning

@@ -1,0 +1,263 @@
+"""The command line: `python -m pipeline.eval --model PROVIDER/MODEL [...]`.
+
+Exit 0: every task scored. 1: finished, some tasks not scored. 2: nothing was started. 130: interrupted, log readable.
+Every flag comes from `pipeline.settings` or from inspect's GenerateConfig. Never prints a key.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UserError
+from pipeline.report.console import Progress, dry_run_data, dry_run_lines, result_data, result_lines
+from pipeline.settings import SETTINGS, Setting
+from pipeline.spec import JUDGE_DEFAULTS, SOLVER_DEFAULTS, Credentials, ModelSpec, Places, RunSpec
+
+DEMO_JUDGE = "demo/judge"
+ENVIRONMENT = {
+    "judge.model": "DEFAULT_JUDGE_MODEL", "prompt_version": "DEFAULT_JUDGE_PROMPT_VERSION",
+    "judge.reasoning_tokens": "DEFAULT_JUDGE_REASONING_TOKENS", "verdict_retries": "DEFAULT_JUDGE_MAX_RETRIES",
+}
+"""Environment variables of the reference pipeline, by the setting they give a default to."""
+ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
+OWN_STOP_GRACE = 5.0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole parser; flags of the settings table have no default of argparse, so that what was given can be told."""
+    from pipeline.judging.generation import add_flags
+
+    parser = argparse.ArgumentParser(prog="python -m pipeline.eval", description="Answer and judge L2-Bench tasks.")
+    for row in SETTINGS:
+        parser.add_argument(row.flag, *ALIASES.get(row.name, []), dest=row.name, default=None, help=_help(row), **_kind(row))
+    parser.add_argument("--log-dir", type=Path, help="Folder for the .eval log and the run's records.")
+    parser.add_argument("--resume", type=Path, metavar="LOG_DIR", help="Go on with the run in this folder; what was paid for is kept.")
+    parser.add_argument("--csv-path", type=Path, help="A local tasks file; needs --resources-dir too.")
+    parser.add_argument("--resources-dir", type=Path, help="Folder of the local tasks file's resources.")
+    parser.add_argument("--model-base-url", "--solver-base-url", dest="solver_base_url", help="Address of the solver's endpoint.")
+    parser.add_argument("--scorer-base-url", dest="judge_base_url", help="Address of the judge's endpoint.")
+    parser.add_argument("--env-file", type=Path, default=Path(".env"), help="File of environment variables to read (default .env).")
+    parser.add_argument("--continue-on-fail", action=argparse.BooleanOptionalAction, default=True,
+                        help="Go on after a task that failed (default); --no-continue-on-fail stops the run at the first.")
+    parser.add_argument("--dry-run", action="store_true", help="Show tasks, calls, cost and differences; send nothing.")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object and nothing else on standard output.")
+    add_flags(parser)
+    return parser
+
+
+def _help(row: Setting) -> str:
+    default = "" if row.default in (None, (), "", False) else f" (default {row.default})"
+    return (row.help + default).replace("%", "%%")
+
+
+def _kind(row: Setting) -> dict[str, Any]:
+    if row.kind is bool:
+        return {"action": "store_true"}
+    args: dict[str, Any] = {"type": row.kind}
+    if row.many:
+        args |= {"nargs": "*", "action": "extend", "metavar": row.name.split("_")[0].upper()}
+    if row.choices:
+        args["choices"] = list(row.choices)
+    return args
+
+
+def spec_of(args: argparse.Namespace) -> RunSpec:
+    """The RunSpec that the flags and the environment ask for.
+
+    Raises:
+        UserError: no model was named, or settings do not fit each other.
+    """
+    from pipeline.judging.generation import config_of, transport_of
+
+    values = {k: v for k, v in vars(args).items() if v is not None and v is not False}
+    for name, variable in ENVIRONMENT.items():
+        if name not in values and os.environ.get(variable):
+            values[name] = os.environ[variable]
+    if "solver.model" not in values:
+        raise UserError("No model was named.", "", "Give one with --model, for example --model demo/strong.")
+    solver, judge = values.pop("solver.model"), values.pop("judge.model", None)
+    judge = judge or (DEMO_JUDGE if solver.startswith("demo/") else setting_default("judge.model"))
+    data = {row.name: values[row.name] for row in SETTINGS if "." not in row.name and row.name in values}
+    data["source"] = data.get("source") or _source(args)
+    data |= _lists(data)
+    data = {**transport_of(values), **data}
+    if data["source"] == "hub":
+        data["repo"] = os.environ.get("TASKS_REPO", "")
+    try:
+        return RunSpec(
+            **data,
+            solver=ModelSpec(model=solver, config=config_of(values, "solver", SOLVER_DEFAULTS), base_url=args.solver_base_url),
+            judge=ModelSpec(model=judge, config=_judge_config(values), base_url=args.judge_base_url),
+        )
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"A setting has a value that cannot be used: {_first(error)}") from None
+
+
+def _first(error: ValueError) -> str:
+    errors = error.errors() if hasattr(error, "errors") else []
+    return f"{'.'.join(map(str, errors[0]['loc']))}: {errors[0]['msg']}" if errors else str(error)[:200]
+
+
+def setting_default(name: str) -> Any:
+    """The table's default of a setting."""
+    return next(row.default for row in SETTINGS if row.name == name)
+
+
+def _judge_config(values: dict[str, Any]) -> dict[str, Any]:
+    """The judge's settings. A temperature that is set alone switches the default reasoning budget off."""
+    from pipeline.judging.generation import config_of
+
+    defaults = dict(JUDGE_DEFAULTS)
+    if values.get("judge.temperature") is not None and "judge.reasoning_tokens" not in values:
+        defaults.pop("reasoning_tokens")
+        print("The judge's temperature is set, so its reasoning budget is off: the two exclude each other.", file=sys.stderr)
+    config = config_of(values, "judge", defaults)
+    if "reasoning_tokens" in config:
+        config["reasoning_tokens"] = int(config["reasoning_tokens"])
+    return config
+
+
+def _source(args: argparse.Namespace) -> str:
+    if args.csv_path or args.resources_dir:
+        return "local"
+    return "hub" if os.environ.get("TASKS_REPO") else "demo"
+
+
+def _lists(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {k: tuple(data[k]) for k in ("competency", "subcompetency", "task_ids") if k in data}
+    if "context" in data:
+        pairs = [text.partition("=") for text in data["context"]]
+        if bad := next((k for k, mark, _ in pairs if not mark), None):
+            raise UserError(f"--context {bad!r} has no value.", "A context variable is given as KEY=VALUE.")
+        found["context"] = tuple((k.strip(), v.strip()) for k, _, v in pairs)
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line. Returns the exit code."""
+    args = build_parser().parse_args(argv)
+    from dotenv import load_dotenv
+
+    load_dotenv(args.env_file)
+    try:
+        return _dry_run(args) if args.dry_run else _run(args)
+    except UserError as error:
+        print(f"Nothing was started. {error}", file=sys.stderr)
+        return 2
+
+
+def _dry_run(args: argparse.Namespace) -> int:
+    from pipeline.run import prepare
+
+    plan = prepare(spec_of(args), _places(args, Path()))
+    if args.json:
+        print(json.dumps(dry_run_data(plan), ensure_ascii=False))
+    else:
+        print("\n".join(dry_run_lines(plan)))
+    return 0
+
+
+def _places(args: argparse.Namespace, run_dir: Path) -> Places:
+    return Places(run_dir, args.csv_path, args.resources_dir, eval_dir=run_dir)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from pipeline.run import Session, Switch, execute, prepare
+
+    spec = _resumed_spec(args) if args.resume else spec_of(args)
+    run_dir = (args.resume or args.log_dir or _fresh_dir(spec)).absolute()
+    places = _places(args, run_dir)
+    plan = prepare(spec, places)
+    _occupy(run_dir, plan.spec, resume=bool(args.resume))
+    switch, progress = Switch(), Progress(sys.stderr)
+    signal.signal(signal.SIGINT, _on_interrupt(switch))
+    with places.journal.open("a", encoding="utf-8") as journal:
+        session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
+                          stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
+        try:
+            view = execute(session)
+        finally:
+            progress.end()
+    return _finish(args, session, view)
+
+
+def _on_interrupt(switch: Any) -> Any:
+    def handler(signum: int, frame: Any) -> None:
+        if switch.asked is not None:
+            raise KeyboardInterrupt
+        switch.stop("The run was interrupted.")
+
+    return handler
+
+
+def _sink(journal: Any, progress: Progress, switch: Any, args: argparse.Namespace) -> Any:
+    from pipeline.events import TaskFinished, to_line
+
+    def sink(event: Any) -> None:
+        journal.write(to_line(event) + "\n")
+        progress.event(event)
+        if isinstance(event, TaskFinished) and event.outcome != "scored" and not args.continue_on_fail:
+            switch.stop(f"Task {event.task} was not scored, and --no-continue-on-fail was given.")
+
+    return sink
+
+
+def _finish(args: argparse.Namespace, session: Any, view: Any) -> int:
+    from pipeline.report.manifest import write_manifest
+
+    write_manifest(view, session.places)
+    interrupted = view.status == "stopped" and "interrupted" in view.reason
+    code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
+    results = list(session.evaluator.results.values())
+    if args.json:
+        print(json.dumps(result_data(view, session.places, code, results), ensure_ascii=False))
+    else:
+        print("\n".join(result_lines(view, session.places, results)))
+    return code
+
+
+def _resumed_spec(args: argparse.Namespace) -> RunSpec:
+    """The spec of the run in LOG_DIR, with caps that were given anew.
+
+    Raises:
+        UserError: no run is there.
+    """
+    path = args.resume / "spec.json"
+    try:
+        spec = RunSpec(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
+    raised = {k: vars(args)[k] for k in ("max_cost", "max_calls", "max_tokens", "max_connections") if vars(args).get(k) is not None}
+    return spec.model_copy(update={**raised, "pilot": False})
+
+
+def _fresh_dir(spec: RunSpec) -> Path:
+    name = "".join(c if c.isalnum() or c in "-._" else "_" for c in spec.solver.model)
+    return Path("logs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+
+
+def _occupy(run_dir: Path, spec: RunSpec, resume: bool) -> None:
+    """Make the folder this run's own. The same run in the same folder goes on; another run is refused.
+
+    Raises:
+        UserError: the folder holds another run, or cannot be written.
+    """
+    path = run_dir / "spec.json"
+    try:
+        (run_dir / "private").mkdir(parents=True, exist_ok=True)
+        if path.exists() and not resume and path.read_text(encoding="utf-8") != spec.canonical():
+            raise UserError(f"{run_dir} holds another run.", "", "Name another --log-dir, or go on with that run by --resume.")
+        path.write_text(spec.canonical(), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{run_dir} cannot be written: {error.strerror}.", "", "Name another --log-dir.") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The private record of every call: written before it leaves and after it came back; a resumed run replays it.
+
+Holds answer and judge text, so it is never served to anyone but the run's owner. Never holds a key.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.cost.usage import Usage
+
+
+@dataclass(frozen=True)
+class CallId:
+    """Names one call of the plan; `attempt` numbers the times it left, from 1."""
+
+    role: str
+    task: str
+    epoch: int = 1
+    criterion: str = ""
+    verdict_try: int = 1
+
+    def text(self, attempt: int) -> str:
+        """`s/<task>/<epoch>/<attempt>` or `j/<task>/<epoch>/<criterion>/<verdict try>/<attempt>`."""
+        if self.role == "solver":
+            return f"s/{self.task}/{self.epoch}/{attempt}"
+        return f"j/{self.task}/{self.epoch}/{self.criterion}/{self.verdict_try}/{attempt}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One call that came back, or failed, or (`fault` "interrupted") left and was never heard of again."""
+
+    id: CallId
+    attempt: int
+    text: str = ""
+    reasoning: str = ""
+    stop: str = ""
+    model: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+    cost_source: str = "none"
+    seconds: float = 0.0
+    fault: str = ""
+    status: int | None = None
+    reserve_cost: float | None = None
+    reserve_tokens: int = 0
+
+
+@dataclass
+class Ledger:
+    """Append-only file of calls, and what an earlier stretch of the run left in it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+
+    path: Path
+    entries: dict[CallId, list[Entry]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for entry in read_ledger(self.path):
+            self.entries.setdefault(entry.id, []).append(entry)
+        self.resumed = bool(self.entries)
+        self._file = open(self.path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed by close()
+        if self.path.stat().st_size and not _ends_with_newline(self.path):
+            self._file.write("\n")
+
+    def sent(self, call: CallId, attempt: int, reserve_cost: float | None, reserve_tokens: int) -> None:
+        """Note that a call is about to leave, with what is reserved for it."""
+        self._write({"id": call.text(attempt), "sent": True, **_id_fields(call, attempt),
+                     "reserve_cost": reserve_cost, "reserve_tokens": reserve_tokens})
+
+    def came_back(self, entry: Entry) -> None:
+        """Note an answer or a fault. An answer is in the file before anyone is told of it."""
+        self.entries.setdefault(entry.id, []).append(entry)
+        data = {k: v for k, v in asdict(entry).items() if k not in ("id", "attempt") and v is not None and (v or k == "cost")}
+        self._write({"id": entry.id.text(entry.attempt), **_id_fields(entry.id, entry.attempt), **data})
+
+    def _write(self, data: dict[str, Any]) -> None:
+        self._file.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    def answer(self, call: CallId) -> Entry | None:
+        """The answer this call already has, or None."""
+        return next((e for e in self.entries.get(call, ()) if not e.fault), None)
+
+    def next_attempt(self, call: CallId) -> int:
+        """1, or one more than the last time it left."""
+        return max((e.attempt for e in self.entries.get(call, ())), default=0) + 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _id_fields(call: CallId, attempt: int) -> dict[str, Any]:
+    return {"role": call.role, "task": call.task, "epoch": call.epoch, "criterion": call.criterion,
+            "verdict_try": call.verdict_try, "attempt": attempt}
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as f:
+        f.seek(-1, 2)
+        return f.read(1) == b"\n"
+
+
+def read_ledger(path: Path) -> Iterator[Entry]:
+    """All calls of a ledger in the order they left; a call that never came back has the fault "interrupted".
+
+    A line cut by a crash is passed over.
+    """
+    if not path.exists():
+        return
+    found: dict[str, Entry] = {}
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                data = json.loads(line)
+                found[data["id"]] = _entry(data, found.get(data["id"]))
+            except (ValueError, KeyError, TypeError):
+                continue
+    yield from found.values()
+
+
+def _entry(data: dict[str, Any], before: Entry | None) -> Entry:
+    call = CallId(data["role"], data["task"], data["epoch"], data["criterion"], data["verdict_try"])
+    reserve_cost = data.get("reserve_cost", before.reserve_cost if before else None)
+    reserve_tokens = data.get("reserve_tokens", before.reserve_tokens if before else 0)
+    if data.get("sent"):
+        return Entry(call, data["attempt"], fault="interrupted", cost=reserve_cost, cost_source="reserve",
+                     reserve_cost=reserve_cost, reserve_tokens=reserve_tokens)
+    usage = Usage(**data["usage"]) if data.get("usage") else None
+    names = ("text", "reasoning", "stop", "model", "cost_source", "fault")
+    return Entry(call, data["attempt"], **{n: data.get(n, "none" if n == "cost_source" else "") for n in names},
+                 usage=usage, cost=data.get("cost"), seconds=data.get("seconds", 0.0), status=data.get("status"),
+                 reserve_cost=reserve_cost, reserve_tokens=reserve_tokens)

@@ -1,0 +1,119 @@
+"""How many calls may be under way at once: up to the visitor's setting, fewer where the provider asks for it.
+
+First come, first served. Closing it wakes everyone who waits, so that a stop takes hold at once.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+COOLDOWN = 5.0
+"""Seconds after a cut in which further rate limits (of calls sent before it) do not cut again."""
+
+
+class Closed(Exception):
+    """No further call may leave."""
+
+
+class Pace:
+    """A limit that halves on a rate limit and grows by one per `limit` answers, between 1 and `most`.
+
+    Args:
+        most: the visitor's setting, 1 or more.
+        changed: told the new limit whenever it changes.
+    """
+
+    def __init__(self, most: int, changed: Callable[[int], None]) -> None:
+        self.most = self.limit = max(1, most)
+        self.busy = 0
+        self._changed, self._closed = changed, False
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._clean, self._cut_at, self._hold_until = 0, -COOLDOWN, 0.0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold one of the places.
+
+        Raises:
+            Closed: the pace was closed before or while waiting.
+        """
+        await self._enter()
+        try:
+            yield
+        finally:
+            self.busy -= 1
+            self._wake()
+
+    async def _enter(self) -> None:
+        if self._closed:
+            raise Closed
+        if self.busy < self.limit and not self._queue:
+            self.busy += 1
+        else:
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled() and place.exception() is None:
+                    self.busy -= 1
+                    self._wake()
+                raise
+        hold = self._hold_until - asyncio.get_running_loop().time()
+        if hold > 0:
+            try:
+                await self.pause(hold)
+            except BaseException:
+                self.busy -= 1
+                self._wake()
+                raise
+
+    async def pause(self, seconds: float) -> None:
+        """Sleep, but end at once with `Closed` when the pace is closed."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while (left := end - loop.time()) > 0:
+            if self._closed:
+                raise Closed
+            await asyncio.sleep(min(left, 0.2))
+        if self._closed:
+            raise Closed
+
+    def answered(self) -> None:
+        """An answer came back without a complaint."""
+        self._clean += 1
+        if self.limit < self.most and self._clean >= self.limit:
+            self._clean = 0
+            self._set(self.limit + max(1, self.limit // 10))
+
+    def limited(self, wait: float | None) -> None:
+        """The provider complained about the rate; `wait` is what it asked for, in seconds."""
+        now = asyncio.get_running_loop().time()
+        self._clean = 0
+        self._hold_until = max(self._hold_until, now + min(wait or 0.0, COOLDOWN))
+        if now - self._cut_at >= COOLDOWN:
+            self._cut_at = now
+            self._set(max(1, self.limit // 2))
+
+    def close(self) -> None:
+        """Let nobody else in; everyone who waits gets `Closed`."""
+        self._closed = True
+        while self._queue:
+            place = self._queue.popleft()
+            if not place.done():
+                place.set_exception(Closed())
+
+    def _set(self, limit: int) -> None:
+        limit = min(limit, self.most)
+        if limit != self.limit:
+            self.limit = limit
+            self._changed(limit)
+            self._wake()
+
+    def _wake(self) -> None:
+        while self._queue and self.busy < self.limit:
+            place = self._queue.popleft()
+            if not place.done():
+                self.busy += 1
+                place.set_result(None)

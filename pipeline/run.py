@@ -1,0 +1,313 @@
+"""One run, from a RunSpec to its last event: load, check, choose, evaluate with inspect, write log and manifest.
+
+The command line, the engine's workers and `inspect eval` all come through here. Never decides where events go: `say`
+is given. Starts one evaluation per process, as inspect asks.
+"""
+
+import asyncio
+import inspect as python_inspect
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline import __version__, events
+from pipeline.admission import Admission
+from pipeline.cost.estimate import Estimate, estimate, seen_from_view
+from pipeline.cost.meter import Meter
+from pipeline.cost.prices import Price, price_for
+from pipeline.data.choose import choose, sample
+from pipeline.data.records import Task, TaskSet
+from pipeline.data.sources import load_tasks
+from pipeline.door import Door, RoleModel, call_event, with_output_bound
+from pipeline.faults import Redactor
+from pipeline.judging.evaluate import Evaluator
+from pipeline.judging.prompts import JudgePrompt, load_prompt
+from pipeline.ledger import Ledger
+from pipeline.models import build
+from pipeline.report.comparability import differences
+from pipeline.report.view import Fold, RunView
+from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.task import build_task
+
+PILOT_TASKS = 5
+REESTIMATE_AFTER = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that is ready to start: nothing was sent to a model yet."""
+
+    spec: RunSpec
+    data: TaskSet
+    chosen: tuple[Task, ...]
+    prompt: JudgePrompt
+    differences: tuple[str, ...]
+    estimate: Estimate
+    solver_price: Price | None
+    judge_price: Price | None
+
+    @property
+    def record(self) -> events.DataRecord:
+        """The public record of the data."""
+        s = self.data.source
+        return events.DataRecord(kind=s.kind, name=s.name, revision=s.revision, digest=s.digest, gated=s.gated,  # type: ignore[arg-type]
+                                 available=len(self.data.tasks))
+
+
+class Switch:
+    """Stops a run from another thread or from a signal handler. The first request stands."""
+
+    def __init__(self) -> None:
+        self.asked: tuple[str, str] | None = None
+        self._act: Callable[[str, str], None] | None = None
+        self._lock = threading.Lock()
+
+    def stop(self, sentence: str = "The run was stopped.", cause: str = "stopped") -> None:
+        """Ask for the stop; it takes hold in the run's own loop at once."""
+        with self._lock:
+            if self.asked is None:
+                self.asked = (cause, sentence)
+                if self._act is not None:
+                    self._act(cause, sentence)
+
+    def attach(self, door: Door) -> None:
+        """Called once inside the run's loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._act = lambda cause, sentence: loop.call_soon_threadsafe(door.close, cause, sentence) and None
+            if self.asked is not None:
+                door.close(*self.asked)
+
+
+def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: dict[str, Any] | None = None) -> Plan:
+    """Load and check the tasks, choose, read the judge's prompt, estimate. Sends nothing to a model.
+
+    Args:
+        live: a provider's own price list, by model name, where one is known.
+
+    Raises:
+        UserError: the data cannot be used, nothing is chosen, or a setting does not fit another.
+    """
+    data = load_tasks(spec, places, hf_token)
+    spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
+    chosen = tuple(choose(data.tasks, spec))
+    prompt = load_prompt(spec.prompt_version, spec.prompt_source if spec.source != "demo" else "own",
+                         spec.prompt_revision, token=hf_token)
+    solver_price = price_for(spec.solver.model, live=live, base_url=spec.solver.base_url)
+    judge_price = price_for(spec.judge.model, live=live, base_url=spec.judge.base_url)
+    first = estimate(chosen, spec, {"solver": solver_price, "judge": judge_price}, template=prompt.template)
+    plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
+    said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
+    return replace(plan, differences=(*said, *_cap_differences(spec)))
+
+
+def _cap_differences(spec: RunSpec) -> tuple[str, ...]:
+    capped = any(c is not None for c in (spec.max_cost, spec.max_calls, spec.max_tokens))
+    if not capped or spec.judge.config.get("max_tokens") is not None:
+        return ()
+    config, _ = with_output_bound(_config(spec.judge), True)
+    return (f"judge answers limited to {config.max_tokens} tokens beside its reasoning, for the cap",)
+
+
+def _config(spec: ModelSpec) -> Any:
+    from pipeline.models import generate_config
+
+    return generate_config(spec.config, 1)
+
+
+@dataclass
+class Session:
+    """One stretch of a run: the door, the evaluator and what was said so far."""
+
+    plan: Plan
+    places: Places
+    credentials: Credentials
+    sink: Callable[[events._Event], None]
+    switch: Switch
+    stop_grace: float = 20.0
+    resumed: bool = False
+    fold: Fold = field(default_factory=Fold)
+    evaluator: Evaluator | None = None
+
+    def say(self, event: Any) -> None:
+        """Hand an event on, and keep the view current."""
+        self.fold.apply(event)
+        self.sink(event)
+        if isinstance(event, events.TaskFinished):
+            self._reestimate()
+
+    def _reestimate(self) -> None:
+        view = self.fold.view
+        if view.done != REESTIMATE_AFTER or view.reestimates or len(self.plan.chosen) <= REESTIMATE_AFTER:
+            return
+        p = self.plan
+        new = estimate(p.chosen, p.spec, {"solver": p.solver_price, "judge": p.judge_price},
+                       seen=seen_from_view(view), template=p.prompt.template)
+        self.say(events.Reestimated(t=time.time(), after_tasks=view.done, estimate=new.model_dump(mode="json")))
+
+    def open(self) -> Evaluator:
+        """Build models, ledger, meter and door.
+
+        Raises:
+            UserError: a model cannot be built, or the cap cannot hold because a price is unknown.
+        """
+        spec, keys = self.plan.spec, self.credentials
+        meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
+        meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
+        ledger = Ledger(self.places.ledger)
+        door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
+                    timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
+        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
+        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped)
+        self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, Admission(meter, door), self.say,
+                                   spec.verdict_retries, spec.verdict_parser)
+        self._carry_over(ledger, meter)
+        return self.evaluator
+
+    def _carry_over(self, ledger: Ledger, meter: Meter) -> None:
+        self.resumed = self.resumed or ledger.resumed
+        self.say(_started(self.plan, self.resumed))
+        for calls in ledger.entries.values():
+            for entry in calls:
+                tokens = entry.usage.total if entry.usage and entry.usage.total is not None else entry.reserve_tokens
+                meter.carry(entry.id.role, entry.cost, 1, tokens if entry.cost_source != "none" or not entry.fault else 0)
+                self.say(call_event(entry))
+
+
+def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool) -> RoleModel:
+    model = build(spec, key, run.max_connections)
+    model.config, most = with_output_bound(model.config, capped and role == "judge")
+    return RoleModel(role, model, price, most)
+
+
+def _started(plan: Plan, resumed: bool) -> events.RunStarted:
+    return events.RunStarted(
+        t=time.time(), spec=plan.spec.model_dump(mode="json"), spec_digest=plan.spec.digest, data=plan.record,
+        prompt=plan.prompt.record(), versions=versions(), differences=plan.differences, resumed=resumed,
+        tasks=tuple(planned(t) for t in plan.chosen), estimate=plan.estimate.model_dump(mode="json"),
+    )
+
+
+def planned(t: Task) -> events.PlannedTask:
+    """The public part of a task."""
+    return events.PlannedTask(
+        key=t.key, competency=t.competency, subcompetencies=t.subcompetencies, facets=t.facets,
+        criteria=tuple(events.PlannedCriterion(id=c.id, layer=c.layer, weight=c.weight) for c in t.criteria),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of the code that measures."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"l2-bench-live": __version__, "python": platform.python_version()}
+    for name in ("inspect-ai", "openai", "anthropic", "google-genai", "huggingface-hub", "genai-prices"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def execute(session: Session) -> RunView:
+    """Evaluate the plan with inspect up to its last event. Returns the folded view; whoever keeps the journal writes
+    the manifest once the journal is complete.
+
+    Raises:
+        UserError: the run cannot start.
+    """
+    evaluator = session.open()
+    try:
+        _inspect_eval(session, evaluator)
+        status, reason = _ending(session, evaluator)
+    except KeyboardInterrupt:
+        status, reason = "stopped", "The run was interrupted."
+    finally:
+        evaluator.door.ledger.close()
+    _leftovers(session, evaluator)
+    session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
+    return session.fold.view
+
+
+def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
+    import inspect_ai
+
+    spec = session.plan.spec
+    tasks = _stretch(session.plan)
+    quiet()
+    os.environ["INSPECT_TRACE_FILE"] = str(session.places.run_dir / "private" / "trace.log")
+    task = build_task(evaluator, tasks, spec.epochs, session.plan.data.source.name)
+    first = _attach_first(session.switch, evaluator)
+    task.solver = [first, task.solver]  # type: ignore[assignment]
+    wanted = {
+        "display": "none", "log_dir": str(session.places.logs), "log_realtime": False, "log_model_api": False, "log_images": False,
+        "fail_on_error": False, "score_display": False, "log_header_only": True, "ctl_server": False,
+        "acp_server": False, "max_samples": max(spec.max_connections, 10), "max_connections": spec.max_connections,
+        "model": evaluator.solver.model, "model_roles": {"grader": evaluator.judge.model},
+        "metadata": {"spec_digest": spec.digest, "differences": list(session.plan.differences),
+                     "prompt": session.plan.prompt.record().model_dump(mode="json")},
+    }
+    known = python_inspect.signature(inspect_ai.eval).parameters
+    inspect_ai.eval(task, **{k: v for k, v in wanted.items() if k in known or k == "max_connections"})
+
+
+def _stretch(plan: Plan) -> list[Task]:
+    """The tasks of this stretch: all chosen ones, or a stratified few for a pilot."""
+    chosen = list(plan.chosen)
+    return sample(chosen, PILOT_TASKS, "stratified", plan.spec.seed) if plan.spec.pilot else chosen
+
+
+def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
+    from inspect_ai.solver import solver
+
+    @solver
+    def stop_switch() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            if switch._act is None:
+                switch.attach(evaluator.door)
+            return state
+
+        return solve
+
+    return stop_switch()
+
+
+def quiet() -> None:
+    """Keep inspect's files and its chatter to the run's own folder, and vendors' hidden retries off."""
+    os.environ.setdefault("INSPECT_TRACE_LEVEL", "CRITICAL")
+    os.environ.setdefault("INSPECT_DISPLAY", "none")
+    os.environ["AWS_MAX_ATTEMPTS"] = "1"
+    try:
+        from inspect_ai.agent._acp.transport import _acp_live_active
+
+        _acp_live_active.set(True)
+    except Exception:  # noqa: BLE001 - a private name of inspect that only saves time
+        pass
+
+
+def _ending(session: Session, evaluator: Evaluator) -> tuple[str, str]:
+    closed = evaluator.door.closed
+    if closed is not None:
+        return closed.cause, closed.sentence
+    if session.plan.spec.pilot and len(session.plan.chosen) > PILOT_TASKS:
+        return "paused", f"The pilot of {PILOT_TASKS} tasks is done; its verdicts are kept and count when you go on."
+    return "finished", ""
+
+
+def _leftovers(session: Session, evaluator: Evaluator) -> None:
+    """Give every task that never ended its outcome, so that each ends in exactly one."""
+    closed = evaluator.door.closed
+    if closed is None:
+        return
+    from pipeline.judging.outcomes import Outcome
+
+    outcome = Outcome.SKIPPED_BY_CAP if closed.cause == "capped" else Outcome.CANCELLED
+    ended = session.fold.view.attempts
+    for t in session.plan.chosen:
+        for epoch in range(1, session.plan.spec.epochs + 1):
+            if (a := ended.get((t.key, epoch))) is None or a.outcome is None:
+                session.say(events.TaskFinished(t=time.time(), task=t.key, epoch=epoch, outcome=outcome, reason=closed.sentence))

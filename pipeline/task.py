@@ -1,0 +1,87 @@
+"""The inspect Task: `inspect eval pipeline/task.py --model ... -T competency=...` works, and `python -m pipeline.eval` uses it.
+
+Solver and scorer are thin: both hand over to `pipeline.judging.evaluate`, so that page, command line and inspect
+run the same code. A task that was not scored has the score NaN, which inspect leaves out of its mean and counts.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+if __package__ in (None, ""):  # `inspect eval pipeline/task.py` loads this file by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from inspect_ai import Epochs, task
+from inspect_ai import Task as InspectTask
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ModelOutput
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from pipeline.data.records import Task
+from pipeline.judging.evaluate import Evaluator, messages_of
+
+NAME = "l2-bench-eval"
+DATASET = "l2-bench"
+
+
+def build_task(evaluator: Evaluator, tasks: Sequence[Task], epochs: int, source: str) -> InspectTask:
+    """The inspect Task for these tasks. `source` is recorded as the dataset's location."""
+    by_key = {t.key: t for t in tasks}
+    samples = [Sample(id=t.key, input=messages_of(t), target=t.reference_answer, metadata=_metadata(t)) for t in tasks]
+    return InspectTask(
+        dataset=MemoryDataset(samples, name=DATASET, location=source), solver=_answer(evaluator, by_key)(),
+        scorer=_rubric(evaluator, by_key)(), epochs=Epochs(epochs, "mean"), name=NAME, version=1,
+        metadata={"benchmark": "l2-bench", "purpose": "response_evaluation"},
+    )
+
+
+def _metadata(t: Task) -> dict[str, Any]:
+    return {"competency": t.competency, "version": t.version, "subcompetencies": list(t.subcompetencies)}
+
+
+def _answer(evaluator: Evaluator, tasks: dict[str, Task]) -> Any:
+    @solver
+    def l2_bench_solver() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            item = tasks[str(state.sample_id)]
+            output = await evaluator.answer(item, state.epoch, state.messages)
+            state.output = output or ModelOutput.from_content(str(state.model), "")
+            state.messages.append(state.output.message)
+            return state
+
+        return solve
+
+    return l2_bench_solver
+
+
+def _rubric(evaluator: Evaluator, tasks: dict[str, Task]) -> Any:
+    @scorer(metrics=[mean(), stderr()])
+    def l2_bench_scorer() -> Scorer:
+        async def score(state: TaskState, target: Target) -> Score:
+            result = await evaluator.judge_answer(tasks[str(state.sample_id)], state.epoch, state.output)
+            value = float("nan") if result.score is None else result.score
+            return Score(value=value, explanation=result.reason or None, metadata=result.record())
+
+        return score
+
+    return l2_bench_scorer
+
+
+@task
+def l2_bench(
+    competency: str | list[str] | None = None, subcompetency: str | list[str] | None = None,
+    context: str | list[str] | None = None, task_ids: str | list[str] | None = None, sample_limit: int = 0,
+    sampling: str = "first", seed: int = 0, source: str | None = None, csv_path: str | None = None,
+    resources_dir: str | None = None, scorer_model: str | None = None, prompt_version: str = "v1",
+    prompt_source: str = "auto", judge_verdict_retries: int = 0, judge_verdict_parser: str = "strict",
+    max_cost: float | None = None, max_calls: int | None = None, max_tokens: int | None = None, epochs: int = 1,
+) -> InspectTask:
+    """The task for `inspect eval`; the parameters are the command line's flags of the same names.
+
+    The solver is inspect's `--model` with its own settings; the judge is `scorer_model`, or `--model-role grader=...`.
+    """
+    from pipeline.run import task_for_inspect
+
+    return task_for_inspect({k: v for k, v in locals().items() if v is not None and k != "task_for_inspect"})

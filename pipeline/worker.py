@@ -1,0 +1,116 @@
+"""One run in a forked process: takes the order, evaluates, writes each event as a line to its pipe.
+
+Never prints: standard output belongs to the engine's protocol.
+"""
+
+import gc
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UserError
+from pipeline.events import RunFinished, to_line
+from pipeline.faults import Redactor
+from pipeline.run import Session, Switch, execute, prepare
+from pipeline.spec import Credentials, Places, RunSpec
+
+FLUSH_BYTES = 8192
+
+
+class Pipe:
+    """Writes events to the engine; small ones are gathered for a moment, so that a fast run costs few system calls."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd, self._lock, self._parts, self._size = fd, threading.Lock(), [], 0
+        self._more, self._open = threading.Event(), True
+        self._thread = threading.Thread(target=self._pump, daemon=True)
+        self._thread.start()
+
+    def event(self, event: Any) -> None:
+        """Queue one event line."""
+        self.raw(to_line(event).encode())
+
+    def raw(self, line: bytes) -> None:
+        """Queue one line."""
+        with self._lock:
+            self._parts.append(line + b"\n")
+            self._size += len(line)
+        self._more.set()
+
+    def _pump(self) -> None:
+        while self._open or self._parts:
+            self._more.wait(1.0)
+            self._more.clear()
+            self.flush()
+            if self._open:
+                threading.Event().wait(0.02)
+
+    def flush(self) -> None:
+        """Write what is queued."""
+        with self._lock:
+            raw, self._parts, self._size = b"".join(self._parts), [], 0
+            view = memoryview(raw)
+            while view:
+                view = view[os.write(self._fd, view):]
+
+    def close(self) -> None:
+        """Write the rest and end."""
+        self._open = False
+        self._more.set()
+        self._thread.join(5)
+        self.flush()
+
+
+def work(order: dict[str, Any], events_out: int, orders_in: int) -> int:
+    """Run the order. Returns the exit code: 0 finished, 1 ended otherwise, 2 nothing was started."""
+    gc.set_threshold(20_000, 20, 50)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe, switch = Pipe(events_out), Switch()
+    threading.Thread(target=_listen, args=(orders_in, switch), daemon=True).start()
+    credentials = Credentials.from_json(order.get("credentials") or {})
+    redact = Redactor(credentials.secrets())
+    try:
+        return _run(order, credentials, pipe, switch)
+    except UserError as error:
+        pipe.event(RunFinished(t=_now(), status="failed", reason=redact(str(error))))
+        return 2
+    except Exception as error:  # noqa: BLE001 - the page must be told
+        pipe.event(RunFinished(t=_now(), status="failed",
+                               reason=f"The run broke off by a fault of this program ({type(error).__name__}). Finished tasks are kept."))
+        _keep_trace(order, error, redact)
+        return 3
+    finally:
+        pipe.close()
+
+
+def _run(order: dict[str, Any], credentials: Credentials, pipe: Pipe, switch: Switch) -> int:
+    given = order["places"]
+    paths = {k: Path(given[k]) if given.get(k) else None for k in ("csv_path", "resources_dir", "cache_dir")}
+    places = Places(Path(given["run_dir"]), **paths)
+    (places.run_dir / "private").mkdir(parents=True, exist_ok=True)
+    os.environ["XDG_DATA_HOME"] = str(places.run_dir / "private" / "inspect")
+    plan = prepare(RunSpec(**order["spec"]), places, credentials.hf_token, live=order.get("live"))
+    session = Session(plan, places, credentials, pipe.event, switch, resumed=bool(order.get("resume")))
+    view = execute(session)
+    return 0 if view.status in ("finished", "paused") else 1
+
+
+def _listen(orders_in: int, switch: Switch) -> None:
+    """A line asks for the stop; the end of the pipe means that the engine is gone, and with it everyone who watches."""
+    line = os.read(orders_in, 64)
+    switch.stop() if line else switch.stop("The server went away.")
+
+
+def _keep_trace(order: dict[str, Any], error: BaseException, redact: Redactor) -> None:
+    import traceback
+
+    path = Path(order["places"]["run_dir"]) / "private" / "error.txt"
+    path.write_text(redact("".join(traceback.format_exception(error))), encoding="utf-8")
+
+
+def _now() -> float:
+    import time
+
+    return time.time()
