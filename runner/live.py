@@ -1,0 +1,146 @@
+"""A run that is going on: its journal, its folded state, those who watch it. Lives outside any page or request.
+
+Never starts or ends a process. What watchers see has been written to the journal before, so that a position in the
+stream still means the same after a restart.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pipeline.events import Event, RunFinished, Status, from_line, to_line
+from pipeline.report.view import RunView
+from runner.folded import Folded
+from runner.store import Journal, size_of
+
+TICK = 0.2  # at most five messages a second to a watcher
+MEASURE = 5.0  # seconds between two looks at a folder's size
+log = logging.getLogger(__name__)
+
+
+class Watched:
+    """A folded run and the watchers waiting for news of it. `settled` means that nothing more comes."""
+
+    def __init__(self, folded: Folded, settled: bool) -> None:
+        self.folded = folded
+        self.settled = settled
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Tell all watchers that there is something new."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    @property
+    def news(self) -> asyncio.Event:
+        """Set at the next `wake`; take it before looking, then wait for it."""
+        return self._news
+
+
+class LiveRun(Watched):
+    """One stretch of a run, from its start or resume to its exit.
+
+    Attributes:
+        token: names the stretch on the engine's pipe.
+        secrets: what must not get into the journal; forgotten at the exit.
+        why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
+        gone: set once the worker has exited and everything is written.
+    """
+
+    def __init__(self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str]) -> None:
+        super().__init__(folded, settled=False)
+        self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
+        self.secrets = _forms(secrets)
+        self.journal = Journal(folder / "events.jsonl")
+        self.why: tuple[Status, str] | None = None
+        self.stopping = False
+        self.ended = False
+        self.settling = False
+        self.gone = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._measured = 0.0
+
+    @property
+    def view(self) -> RunView:
+        """The state now."""
+        return self.folded.view
+
+    def take(self, event: Event) -> None:
+        """Write an event to the journal and fold it. After the last event of the stretch nothing is taken."""
+        if self.ended:
+            return
+        if isinstance(event, RunFinished):
+            self.ended = True
+            if self.why:
+                event = event.model_copy(update={"status": self.why[0], "reason": self.why[1]})
+        line = to_line(event)
+        if any(secret in line for secret in self.secrets):
+            line = self.redact(line)
+            event = from_line(line)
+        self.journal.append(line)
+        self.folded.apply(event)
+
+    def redact(self, text: str) -> str:
+        """The text without this run's keys."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[key removed]")
+        return text
+
+    def end(self, status: Status, reason: str) -> None:
+        """Say how the stretch ended, if it has not been said."""
+        self.take(RunFinished(t=time.time(), status=status, reason=self.redact(reason)))
+
+    async def flush(self, final: bool = False) -> None:
+        """Write what waits, then let watchers see it.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        async with self._writing:
+            if self.journal.dirty or final:
+                await asyncio.to_thread(self.journal.flush, final)
+        if self.folded.wire.publish(time.time(), self.view, final) or final:
+            self.wake()
+
+    async def size(self, now: float) -> int | None:
+        """Bytes of the run's folder, or None where it was measured a moment ago."""
+        if now - self._measured < MEASURE:
+            return None
+        self._measured = now
+        return await asyncio.to_thread(size_of, self.folder)
+
+
+async def beat(
+    runs: Callable[[], list[LiveRun]], trouble: Callable[[LiveRun, OSError], Any], weigh: Callable[[LiveRun, int], Any]
+) -> None:
+    """Until cancelled: five times a second, flush every live run and wake its watchers.
+
+    Args:
+        trouble: told where a journal could not be written. weigh: told the size of a folder now and then, in bytes.
+    """
+    while True:
+        await asyncio.sleep(TICK)
+        for run in runs():
+            try:
+                await run.flush()
+                size = await run.size(time.time())
+                if size is not None:
+                    weigh(run, size)
+            except OSError as error:
+                trouble(run, error)
+            except Exception:
+                log.exception("a live run could not be flushed")
+
+
+def _forms(secrets: list[str]) -> list[str]:
+    """A secret as it is, inside JSON, inside JSON that a text quotes, and inside a URL; the longest first."""
+    forms = set()
+    for secret in secrets:
+        once = json.dumps(secret)[1:-1]
+        forms |= {secret, once, json.dumps(once)[1:-1], quote(secret, safe="")}
+    return sorted(forms, key=len, reverse=True)

@@ -1,0 +1,392 @@
+"""RunService: starts, stops, resumes, shares and deletes runs, and says what they look like. The door of this room.
+
+Runs go on whether or not anyone watches. Keys pass through to the engine's pipe; only what redaction needs is kept,
+in memory, until the run has exited. All methods belong to one event loop.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline.errors import UserError
+from pipeline.judging.outcomes import RETRIABLE
+from pipeline.report.view import RunView
+from pipeline.spec import Credentials, RunSpec
+from runner import sharing
+from runner.folded import Cache, Folded, card
+from runner.host import Host
+from runner.limits import Admission, Limits
+from runner.live import LiveRun, Watched
+from runner.mirror import Mirror, Mirroring
+from runner.sharing import DAY, Access, Meta, Owner
+from runner.store import Store
+from runner.views import Summaries, snapshot
+
+ANYONE = Owner()
+SWEEP_SECONDS = 3600.0
+CHANGEABLE = frozenset(
+    {"max_cost", "max_calls", "max_tokens", "max_connections", "api_retries", "call_timeout", "pilot"}
+)
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run in a list. `id` opens it for whoever asked; `card` holds the public facts of `runner.live.card`."""
+
+    id: str
+    created: float
+    owner: bool
+    level: str
+    public_id: str
+    resumable: bool
+    card: dict[str, Any]
+
+
+class RunService:
+    """All runs of one server.
+
+    Args:
+        home: data folder. engine_command: program to run instead of the real engine. limits: default from the
+            environment. mirror: copies shared runs to a results repo; default from the environment.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        engine_command: Sequence[str] | None = None,
+        limits: Limits | None = None,
+        mirror: Mirror | None = None,
+    ) -> None:
+        self.home = Path(home)
+        self.limits = limits or Limits.from_env(os.environ)
+        self._command, self._mirror = engine_command, mirror
+        self._admission = Admission(self.limits)
+        self._cache = Cache()
+        self._loading: dict[str, asyncio.Lock] = {}
+        self._summaries = Summaries()
+        self._opening = asyncio.Lock()
+        self.is_open = self.closing = False
+
+    # -- life of the service
+
+    async def open(self) -> None:
+        """Read the run folders, end what a restart cut, start the engine in the background. A second call does nothing.
+
+        Raises:
+            UserError: another server uses the data folder.
+        """
+        async with self._opening:
+            if self.is_open:
+                return
+            self.store = await asyncio.to_thread(Store, self.home)
+            cut = await asyncio.to_thread(self.store.scan)
+            if cut:
+                log.warning("%d runs were cut by a restart and can be resumed", len(cut))
+            self.host = Host(self.store, self.limits, self._command, self._settled)
+            self.mirroring = Mirroring(self._mirror or Mirror.from_env(os.environ), self.store, self._forget)
+            self.host.open()
+            self.host.spawn(self._sweep())
+            self.host.spawn(self.mirroring.run())
+            self.is_open = True
+
+    async def close(self) -> None:
+        """End streams and runs; what was running is marked interrupted and can be resumed."""
+        if self.closing or not self.is_open:
+            return
+        self.closing = True
+        for run in self.host.live.values():
+            run.wake()
+        await self.host.close()
+        self.store.close()
+
+    # -- what a visitor may do
+
+    async def start(
+        self,
+        spec: RunSpec,
+        credentials: Credentials,
+        places_extra: Mapping[str, Any] | None = None,
+        owner: Owner = ANYONE,
+        estimate: dict[str, Any] | None = None,
+        live_prices: dict[str, Any] | None = None,
+    ) -> str:
+        """Start a run and return its secret id.
+
+        Args:
+            places_extra: `csv_path`, `resources_dir`, `cache_dir`, as far as they apply.
+            live_prices: the provider's own price list by model name, where it is known.
+
+        Raises:
+            UserError: a limit is reached, or the engine does not start.
+        """
+        await self.open()
+        self.limits.check_size(spec)
+        self._check_start(owner)
+        secret, digest = sharing.new_secret(), sharing.owner_digest(self.store.salt, owner.hf_user)
+        folded = Folded()
+        folded.view.spec, folded.view.spec_digest = spec.model_dump(mode="json"), spec.digest
+        meta = Meta(
+            key=sharing.key_of(secret),
+            created=time.time(),
+            source=spec.source,
+            owner=digest,
+            bound=bool(digest) and spec.source == "hub",
+            card=card(folded.view),
+        )
+        places = _paths(places_extra)
+        self.store.create(meta, spec, places)
+        order = {"places": places, "estimate": estimate, "live": live_prices, "resume": False}
+        try:
+            await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order)
+        except UserError:
+            self.store.remove(meta.key)  # nobody has its link
+            raise
+        return secret
+
+    async def resume(
+        self,
+        rid: str,
+        credentials: Credentials,
+        changes: Mapping[str, Any] | None = None,
+        owner: Owner = ANYONE,
+        places_extra: Mapping[str, Any] | None = None,
+        live_prices: dict[str, Any] | None = None,
+    ) -> None:
+        """Go on with a run that ended early, from what was paid for.
+
+        Args:
+            changes: fields of the spec that may differ now (`CHANGEABLE`: caps, transport, `pilot`).
+
+        Raises:
+            UserError: no such run for this owner, it is going on, or a change is not allowed.
+        """
+        await self.open()
+        found = self._owned(rid, owner.hf_user)
+        if not found.text:
+            raise UserError(
+                "This run belongs to a Hugging Face account.", "", "Sign in with the account that started it."
+            )
+        key, spec = found.key, self.store.spec(found.key)
+        if spec is None or found.meta.pulled:
+            raise UserError("What this run needs to go on is not here.", "", "Start it anew.")
+        spec = _changed(spec, changes or {})
+        folded = (await self.watch(key)).folded
+        if key in self.host.live or key not in self.store.metas:
+            raise UserError("This run is going on.", "", "Watch it, or stop it first.")
+        self._check_start(owner)
+        view = folded.view
+        view.status, view.reason, view.finished = "running", "", None
+        folded.wire.touch()
+        places = self.store.places(key) | _paths(places_extra)
+        self.store.reopen(key, spec, places, card(view))
+        order = {"places": places, "estimate": None, "live": live_prices, "resume": True}
+        await self.host.launch(key, folded, owner.counted_as, spec, credentials, order)
+
+    async def stop(self, rid: str, hf_user: str | None = None) -> None:
+        """Ask a run to stop; the order has left when this returns. A run that is not going on stays as it is.
+
+        Raises:
+            UserError: no such run for this owner.
+        """
+        await self.open()
+        run = self.host.live.get(self._owned(rid, hf_user).key)
+        if run:
+            await self.host.stop(run)
+
+    async def delete(self, rid: str, hf_user: str | None = None) -> None:
+        """Delete a run wholly, ending it first; its shared copy goes from the results repo too.
+
+        Raises:
+            UserError: no such run for this owner.
+        """
+        await self.open()
+        await self._delete(self._owned(rid, hf_user).meta)
+
+    async def share(self, rid: str, level: str, days: float | None = None, hf_user: str | None = None) -> Meta:
+        """Set a run's sharing level; going private revokes its public id for good.
+
+        Raises:
+            UserError: no such run for this owner, no such level, or no such number of days.
+        """
+        await self.open()
+        old = self._owned(rid, hf_user).meta
+        # Its owner decides here from now on, also where it came back from the results repo.
+        meta = replace(sharing.shared_as(old, level, days, time.time()), pulled=False)
+        self.store.save(meta)
+        if old.public_id and old.public_id != meta.public_id:
+            self.mirroring.remove(old.public_id)
+        self.mirroring.nudge()
+        return meta
+
+    # -- what a visitor may see
+
+    def get(self, rid: str, hf_user: str | None = None) -> Access | None:
+        """What the holder of an id (secret, public, or the folder key of one's own run when signed in) may do.
+
+        None for ids that are unknown, deleted, revoked or expired, and for everything before `open`.
+        """
+        if not self.is_open or not isinstance(rid, str):
+            return None
+        store, viewer = self.store, sharing.owner_digest(self.store.salt, hf_user)
+        if sharing.is_public(rid):
+            meta = store.by_public(rid)
+            return sharing.access(meta, "public", viewer, time.time()) if meta else None
+        if meta := store.metas.get(sharing.key_of(rid)):
+            return sharing.access(meta, "secret", viewer, time.time())
+        if sharing.is_key(rid) and (meta := store.metas.get(rid)):
+            return sharing.access(meta, "key", viewer, time.time())
+        return None
+
+    async def view(self, rid: str, hf_user: str | None = None) -> RunView | None:
+        """The run's state, or None where `get` gives None. A copy that later events do not change."""
+        await self.open()
+        found = self.get(rid, hf_user)
+        return snapshot((await self.watch(found.key)).folded.view) if found else None
+
+    async def summary(self, rid: str, hf_user: str | None = None) -> Any:
+        """The run's `pipeline.report.summary.Summary`, or None for an unknown run or before its plan is known."""
+        await self.open()
+        found = self.get(rid, hf_user)
+        return await self.summary_of(found.key) if found else None
+
+    async def summary_of(self, key: str) -> Any:
+        """As `summary`, by folder key, for callers that have checked access."""
+        watched = await self.watch(key)
+        return await self._summaries.get(key, watched.folded, fresh=watched.settled)
+
+    async def watch(self, key: str) -> Watched:
+        """The run with the folder name `key`, folded, loading it from disk where needed. Check access first."""
+        if key in self.host.live:
+            return self.host.live[key]
+        async with self._loading.setdefault(key, asyncio.Lock()):
+            if key in self.host.live:
+                return self.host.live[key]
+            folded = self._cache.get(key)
+            if folded is None:
+                folded = await asyncio.to_thread(self.store.load, key)
+                self._cache.put(key, folded)
+        self._loading.pop(key, None)
+        return Watched(folded, settled=True)
+
+    def folder(self, found: Access) -> Path:
+        """The run's folder. `private/` in it is only for those whose `Access.text` is true."""
+        return self.store.folder(found.key)
+
+    def list_for(self, ids: Iterable[str] = (), hf_user: str | None = None) -> list[Row]:
+        """The runs behind these ids and those of the signed-in account, newest first; what is gone is left out."""
+        if not self.is_open:
+            return []
+        rows: dict[str, Row] = {}
+        mine = sharing.owner_digest(self.store.salt, hf_user)
+        own = [m.key for m in list(self.store.metas.values()) if mine and m.owner == mine]
+        for rid in [*ids, *own]:
+            found = self.get(rid, hf_user)
+            if found and found.key not in rows:
+                rows[found.key] = self._row(rid, found)
+        return sorted(rows.values(), key=lambda r: -r.created)
+
+    def recent(self, limit: int = 100) -> list[Row]:
+        """Listed runs, newest first, each under its public id and as a stranger sees it."""
+        if not self.is_open:
+            return []
+        now = time.time()
+        listed = [m for m in list(self.store.metas.values()) if m.level == "listed" and m.shared(now)]
+        listed.sort(key=lambda m: -m.created)
+        return [self._row(m.public_id, Access(m, owner=False, text=False)) for m in listed[:limit]]
+
+    def running(self) -> int:
+        """Number of runs going on."""
+        return len(self.host.live)
+
+    @property
+    def mirror_status(self) -> str:
+        """One sentence on the results repo, "" where none is set."""
+        return self.mirroring.status if self.is_open else ""
+
+    # -- inside
+
+    def _owned(self, rid: str, hf_user: str | None) -> Access:
+        found = self.get(rid, hf_user)
+        if found is None or not found.owner:
+            raise UserError("This run is not available.", "", "Use the run's own link, or sign in as its owner.")
+        return found
+
+    def _row(self, rid: str, found: Access) -> Row:
+        meta, live = found.meta, self.host.live.get(found.key)
+        facts = card(live.view) if live else meta.card
+        counts = facts.get("counts", {})
+        unfinished = facts.get("planned", 0) > facts.get("done", 0) or any(counts.get(o.value) for o in RETRIABLE)
+        resumable = found.text and live is None and not meta.pulled and (unfinished or not facts.get("planned"))
+        public = meta.public_id if meta.shared(time.time()) else ""
+        return Row(rid, meta.created, found.owner, meta.level if found.owner else "", public, resumable, facts)
+
+    def _check_start(self, owner: Owner) -> None:
+        free = shutil.disk_usage(self.home).free >> 20
+        if self.limits.free_mb and free < self.limits.free_mb:
+            raise UserError(
+                "The server's disk is nearly full.",
+                f"{self.limits.free_mb} MB must be free to start a run.",
+                "Tell the owner of this Space.",
+            )
+        who = owner.counted_as
+        self._admission.admit(who, len(self.host.live), self.host.count(who), time.time())
+
+    def _settled(self, run: LiveRun) -> None:
+        if run.key in self.store.metas:
+            self._cache.put(run.key, run.folded)
+        self.mirroring.nudge()
+
+    async def _delete(self, meta: Meta) -> None:
+        if run := self.host.live.get(meta.key):
+            await self.host.kill(run)
+        if meta.public_id:
+            self.mirroring.remove(meta.public_id)
+        self._forget(meta.key)
+        await asyncio.to_thread(self.store.remove, meta.key)
+
+    def _forget(self, key: str) -> None:
+        self._cache.drop(key)
+        self._summaries.drop(key)
+
+    async def sweep(self, now: float) -> None:
+        """Delete private runs that ended longer than `keep_days` before `now`; an expired link counts as private."""
+        keep = self.limits.keep_days * DAY
+        for meta in list(self.store.metas.values()) if keep else ():
+            old = (meta.ended or meta.created) < now - keep
+            if old and meta.key not in self.host.live and not meta.shared(now):
+                await self._delete(meta)
+
+    async def _sweep(self) -> None:
+        while True:
+            await self.sweep(time.time())
+            await asyncio.sleep(SWEEP_SECONDS)
+
+
+def _paths(places_extra: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: str(path) for name, path in (places_extra or {}).items() if path is not None}
+
+
+def _changed(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
+    wrong = sorted(set(changes) - CHANGEABLE)
+    if wrong:
+        raise UserError(
+            f"{', '.join(wrong)} cannot change in a run that goes on.",
+            f"Only {', '.join(sorted(CHANGEABLE))} can.",
+            "Start a new run instead.",
+        )
+    try:
+        return RunSpec(**{**spec.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(
+            f"{first['loc'][-1]} cannot be that.", f"{first['msg']}.", "Correct it and resume again."
+        ) from None
