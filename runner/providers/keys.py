@@ -1,0 +1,164 @@
+"""What a pasted key may look like, whose key it is by its shape, and how secrets are taken out of a text.
+
+Never sends anything, and never puts any part of a key into a message.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pipeline.errors import UserError
+from pipeline.faults import Redactor
+from runner.providers.entry import KeyField, Provider
+
+LONGEST = 8192
+"""Characters; session tokens of AWS run to some two thousand."""
+
+_UNSEEN = "\u115f\u1160\u3164\u2800\ufe0f"
+_QUOTES = "\"'`\u2018\u2019\u201c\u201d"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The start of one provider's keys; `homes` are domains of a custom endpoint that take them all the same."""
+
+    provider: str
+    name: str
+    pattern: str
+    homes: tuple[str, ...] = ()
+
+
+SHAPES: tuple[Shape, ...] = (
+    Shape("anthropic", "Anthropic", r"sk-ant-", ("anthropic.com",)),
+    Shape("openrouter", "OpenRouter", r"sk-or-", ("openrouter.ai",)),
+    Shape("openai", "OpenAI", r"sk-(?:proj|svcacct|admin)-", ("openai.com",)),
+    Shape("google", "Google", r"AIza[\w-]{20}", ("googleapis.com",)),
+    Shape("groq", "Groq", r"gsk_", ("groq.com",)),
+    Shape("hf-inference-providers", "Hugging Face", r"(?:api_org|hf)_",
+          ("huggingface.co", "huggingface.cloud", "hf.space")),
+    Shape("bedrock", "AWS", r"(?:AKIA|ASIA)[A-Z0-9]{12}", ("amazonaws.com",)),
+    Shape("bedrock", "AWS Bedrock", r"ABSK[A-Za-z0-9+/=]{20}|bedrock-api-key-", ("amazonaws.com",)),
+    Shape("fireworks", "Fireworks", r"fw_", ("fireworks.ai",)),
+    Shape("together", "Together", r"tgp_v\d_", ("together.xyz", "together.ai")),
+    Shape("", "xAI", r"xai-", ("x.ai",)),
+    Shape("", "Perplexity", r"pplx-", ("perplexity.ai",)),
+    Shape("", "NVIDIA", r"nvapi-", ("nvidia.com",)),
+    Shape("", "Cerebras", r"csk-", ("cerebras.ai",)),
+    Shape("", "Replicate", r"r8_", ("replicate.com",)),
+    Shape("", "GitHub", r"(?:gh[pousr]_|github_pat_)", ("github.ai", "github.com")),
+)
+
+
+def clean_key(raw: str | None, label: str = "key") -> str:
+    """The key without the blanks, line ends and invisible characters that copying leaves at its ends.
+
+    Raises:
+        UserError: nothing is left, or a character inside cannot belong to a key; its place and kind are named.
+    """
+    text = raw if isinstance(raw, str) else ""
+    start, end = 0, len(text)
+    while start < end and _invisible(text[start]):
+        start += 1
+    while end > start and _invisible(text[end - 1]):
+        end -= 1
+    key = text[start:end]
+    if not key:
+        raise UserError("Enter a key." if label == "key" else f"Enter the {label}.")
+    if len(key) > LONGEST:
+        raise UserError(f"The {label} is {len(key)} characters long.", f"At most {LONGEST}.", "Copy only the key.")
+    for place, char in enumerate(key, 1):
+        if not "!" <= char <= "~" or char in _QUOTES:
+            raise UserError(f"The {label} has {_kind(char)} at position {place} of {len(key)}.",
+                            "A key holds letters, digits and signs of plain ASCII.", "It was not sent. Copy it again.")
+    return key
+
+
+def _invisible(char: str) -> bool:
+    return char.isspace() or unicodedata.category(char) in ("Cf", "Cc", "Zs", "Zl", "Zp") or char in _UNSEEN
+
+
+def _kind(char: str) -> str:
+    if char == " ":
+        return "a blank"
+    if char in "\r\n\u2028\u2029":
+        return "a line break"
+    if char == "\t":
+        return "a tab"
+    if char in _QUOTES:
+        return "a quotation mark"
+    if _invisible(char):
+        name = unicodedata.name(char, "control character").lower()
+        return f"an invisible character ({name}, U+{ord(char):04X})"
+    return "a character outside plain ASCII"
+
+
+def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
+    """The entry's own fields, each cleaned; others are left out, and an optional one that is empty too.
+
+    Raises:
+        UserError: a field that must be there is empty, or a value cannot be one.
+    """
+    found: dict[str, str] = {}
+    for spec in entry.fields:
+        raw = fields.get(spec.name)
+        if spec.optional and not (isinstance(raw, str) and any(not _invisible(c) for c in raw)):
+            continue
+        value = _clean(spec, raw)
+        if spec.pattern and not re.fullmatch(spec.pattern, value):
+            hint = f"For example {spec.hint}." if spec.hint else ""
+            raise UserError(f"The {_lower_first(spec.label)} cannot be read.", hint)
+        found[spec.name] = value
+    return found
+
+
+def _clean(spec: KeyField, raw: str | None) -> str:
+    return clean_key(raw, "key" if spec.name == "api_key" else _lower_first(spec.label))
+
+
+def _lower_first(label: str) -> str:
+    return label[:1].lower() + label[1:]
+
+
+def shape_of(key: str) -> Shape | None:
+    """Whose key this is by its first characters, or None where that does not tell."""
+    return next((s for s in SHAPES if re.match(s.pattern, key)), None)
+
+
+def wrong_provider(entry: Provider, fields: Mapping[str, str]) -> str:
+    """A sentence where a secret is plainly another provider's, or another field's, so that it is not sent; else ""."""
+    home = urlsplit(fields.get("base_url", "")).hostname or ""
+    for spec in entry.fields:
+        shape = shape_of(fields.get(spec.name, "")) if spec.secret else None
+        if shape is None or _at_home(shape, home) or not _tells(shape, entry, spec):
+            continue
+        if shape.provider == entry.id:
+            return f"What stands in {spec.label!r} does not belong in that field. It was not sent. See its hint."
+        do = f"Choose {shape.name} as the provider, or paste" if shape.provider else "Paste"
+        whose = "this endpoint" if entry.id == "custom" else entry.name
+        return (f"This looks like a key of {shape.name}, not of {whose}. It was not sent. "
+                f"{do} the key that belongs here.")
+    return ""
+
+
+def _tells(shape: Shape, entry: Provider, spec: KeyField) -> bool:
+    """Whether this shape in this field is a mistake. Secret access keys and session tokens are random text: only the
+    long, unmistakable starts count there."""
+    if entry.auth != "sigv4":
+        return shape.provider != entry.id
+    if spec.name == "aws_access_key_id":
+        return shape.name != "AWS"
+    return len(shape.pattern) > 6 or shape.provider == "openrouter"
+
+
+def _at_home(shape: Shape, home: str) -> bool:
+    return bool(home) and any(home == h or home.endswith(f".{h}") for h in shape.homes)
+
+
+def redactor(fields: Mapping[str, str]) -> Redactor:
+    """Takes these secrets, their percent-encoded form and anything shaped like a key out of a text."""
+    from urllib.parse import quote
+
+    secrets = [v for k, v in fields.items() if k not in ("base_url", "region_name")]
+    return Redactor(sorted({*secrets, *(quote(s, safe="") for s in secrets)}, key=len, reverse=True))
