@@ -1,0 +1,161 @@
+"""Context variables: from free text in `task_variables`, and from further columns, to facets a person may filter by.
+
+Names and values come from the data; nothing is listed here. Text that cannot be read gives no facets, never an error.
+"""
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pipeline.data.records import Task
+
+Facets = dict[str, tuple[str, ...]]
+MAX_VALUE_WORDS = 7
+MAX_VALUE_CHARS = 60
+MAX_KEY_WORDS = 6
+MAX_KEY_CHARS = 48
+MAX_DISTINCT = 40
+SMALL_FILE_ROWS = 12
+MAX_LITERAL_CHARS = 20_000
+_NOT_A_VALUE = {"", "nan", "none", "null", "<na>", "nat", "#n/a"}
+_BREAKS = re.compile(r"[\r\n;|]+")
+_PAIR = re.compile(r"\s*(?:[-*•–]\s+|\d+[.)]\s+)?([^:：]+?)\s*[:：]\s*(.*)", re.DOTALL)
+_INLINE_PAIR = re.compile(r"\s*[^\W\d_][\w \-/()]{0,40}:\s+\S.*", re.DOTALL)
+
+
+def parse_variables(text: str) -> Facets | None:
+    """Facets of one `task_variables` cell; {} for an empty cell, None where the text cannot be read.
+
+    Reads JSON, Python literals, and `key: value` pairs parted by line breaks, semicolons or pipes. Keys become
+    lower-case and single-spaced. A value of more than 7 words or 60 characters is prose and is left out.
+    """
+    stripped = text.strip()
+    if not stripped:
+        return {}
+    pairs = _structured(stripped) if stripped[0] in "{[(" else None
+    if pairs is None:
+        pairs = _lines(stripped.strip("{}"))
+    return _clean(pairs) if pairs else None
+
+
+def _structured(text: str) -> list[tuple[str, Any]] | None:
+    """Pairs of a JSON or Python literal; None where it is neither, or holds no pairs."""
+    if len(text) > MAX_LITERAL_CHARS:
+        return None
+    for reader in (json.loads, ast.literal_eval):
+        try:
+            return _pairs(reader(text)) or None
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def _pairs(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        named = {str(k).lower(): v for k, v in value.items()}
+        label = next((named[k] for k in ("key", "name", "variable") if isinstance(named.get(k), str)), None)
+        if label is not None and "value" in named and len(named) == 2:
+            return [(label, named["value"])]
+        found: list[tuple[str, Any]] = []
+        for key, item in value.items():
+            found += _pairs(item) if isinstance(item, dict) else [(str(key), item)]
+        return found
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], tuple):
+        return [(value[0], value[1])]
+    if isinstance(value, list | tuple | set):
+        return [pair for item in value for pair in (_lines(item) if isinstance(item, str) else _pairs(item))]
+    return []
+
+
+def _lines(text: str) -> list[tuple[str, Any]]:
+    """`key: value` pairs; a piece without a colon is a further value of the key before it."""
+    found: list[tuple[str, Any]] = []
+    for piece in _pieces(text):
+        match = _PAIR.fullmatch(piece)
+        key = match[1].strip("*_\"' ") if match else ""
+        if match and key and len(key) <= MAX_KEY_CHARS and len(key.split()) <= MAX_KEY_WORDS:
+            found.append((key, _bracketed(match[2].strip("*_, \t"))))
+        elif found and not match:
+            found.append((found[-1][0], re.sub(r"^\s*[-*•–]\s*", "", piece)))
+    return found
+
+
+def _pieces(text: str) -> Iterable[str]:
+    for piece in _BREAKS.split(text):
+        parts = piece.split(",")
+        if len(parts) > 1 and all(_INLINE_PAIR.fullmatch(part) for part in parts):
+            yield from parts
+        elif piece.strip():
+            yield piece
+
+
+def _bracketed(value: str) -> Any:
+    """A value such as `[a, b]` as a list; any other text as it is, without its quotes."""
+    if value.startswith("[") and value.endswith("]"):
+        return [part.strip().strip("\"'") for part in value[1:-1].split(",")]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _clean(pairs: list[tuple[str, Any]]) -> Facets:
+    found: dict[str, list[str]] = {}
+    for key, value in pairs:
+        values = value if isinstance(value, list | tuple | set) else [value]
+        kept = [short for item in values if (short := category(item))]
+        known = found.setdefault(normal_key(key), [])
+        known += [item for item in dict.fromkeys(kept) if item not in known]
+    return {key: tuple(values) for key, values in found.items() if key and values}
+
+
+def normal_key(key: str) -> str:
+    """A context variable's name: lower-case, single-spaced."""
+    return " ".join(key.lower().split())
+
+
+def category(value: Any) -> str:
+    """A value as short text, or "" where it is empty, nested or too long to be a category."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str | int | float):
+        return ""
+    short = " ".join(str(value).split()).rstrip(",")
+    if short.lower() in _NOT_A_VALUE or len(short) > MAX_VALUE_CHARS or len(short.split()) > MAX_VALUE_WORDS:
+        return ""
+    return short
+
+
+def column_is_facet(cells: Sequence[str]) -> bool:
+    """Whether a further column holds categories: 2 to 40 distinct short values, each used three times on average
+    (twice in files of under 12 rows)."""
+    filled = [cell for cell in cells if cell.strip().lower() not in _NOT_A_VALUE]
+    distinct = {category(cell) for cell in filled}
+    if "" in distinct or not 2 <= len(distinct) <= MAX_DISTINCT:
+        return False
+    return len(distinct) * (2 if len(cells) < SMALL_FILE_ROWS else 3) <= len(cells)
+
+
+def one_spelling(facets: Sequence[Facets]) -> list[Facets]:
+    """The same facets with values that differ only in case written as they first appear in the file."""
+    first: dict[tuple[str, str], str] = {}
+    return [
+        {
+            key: tuple(dict.fromkeys(first.setdefault((key, v.casefold()), v) for v in values))
+            for key, values in item.items()
+        }
+        for item in facets
+    ]
+
+
+def counts(tasks: Iterable[Task]) -> dict[str, dict[str, int]]:
+    """How many tasks have each value of each context variable; keys by name, values by count, then name."""
+    found: dict[str, Counter[str]] = {}
+    for task in tasks:
+        for key, values in task.facets.items():
+            found.setdefault(key, Counter()).update(set(values))
+    return {
+        key: dict(sorted(found[key].items(), key=lambda item: (-item[1], item[0].casefold()))) for key in sorted(found)
+    }
