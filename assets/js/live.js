@@ -1,0 +1,243 @@
+// The live view: opens a run's stream, folds it, and redraws at a calm pace. One stream a tab, none while it is hidden.
+import { el, fill, say, words } from "./words.js";
+import { count, duration, interval, money, points, NONE } from "./format.js";
+import { Model } from "./model.js";
+import { VerdictMap } from "./map.js";
+import { Bars } from "./bars.js";
+import { Spend } from "./spend.js";
+import { remember } from "./mine.js";
+import { resumeForm } from "./resume.js";
+
+const GOING = new Set(["running", "starting"]);
+
+class Live {
+  constructor(root, w) {
+    Object.assign(this, { root, w, id: null, position: 0, model: null, status: "", differences: [] });
+    this.$ = (name) => root.querySelector(`[data-${name}]`);
+    this.spend = new Spend(this.$, w);
+    this.$("stop").addEventListener("click", () => this.stop());
+    this.$("copy").addEventListener("click", () => this.copy());
+    this.form = resumeForm(this, w);
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.listen()));
+    addEventListener("pagehide", () => this.close());
+  }
+
+  async open(id) {
+    if (id === this.id) return;
+    this.close();
+    this.map?.close();
+    Object.assign(this, { id, position: 0, model: null, map: null, status: "", differences: [], plan: "", over: false });
+    this.spend.reset();
+    this.$("empty").hidden = false;
+    this.$("empty").textContent = say(this.w, "live_loading");
+    this.$("run").hidden = true;
+    const reply = await fetch(`/live/${id}/facts`).catch(() => null);
+    if (this.id !== id) return;
+    if (!reply?.ok) return this.gone(reply);
+    this.facts = await reply.json();
+    this.introduce();
+    this.listen();
+  }
+
+  gone(reply) {
+    this.id = null;
+    this.$("empty").textContent = reply && reply.status === 404
+      ? `${say(this.w, "live_gone")} ${say(this.w, "live_gone_help")}` : say(this.w, "live_reconnecting");
+  }
+
+  introduce() {
+    const f = this.facts, url = `${location.origin}/r/${this.id}`;
+    this.$("empty").hidden = true;
+    this.$("run").hidden = false;
+    this.$("model").textContent = f.solver;
+    this.$("about").textContent = [`${this.w.est_judge}: ${f.judge}`, f.data, f.started ? new Date(f.started * 1000).toLocaleString() : ""].filter(Boolean).join(" · ");
+    this.$("link").textContent = url;
+    this.$("link").href = url;
+    this.differences = [...(f.differences || [])];
+    this.compare();
+    this.spend.facts(f);
+    this.state(f.status || "starting", f.reason || "");
+    if (f.owner) remember({ id: this.id, title: f.solver, started: f.started || Date.now() / 1000 });
+  }
+
+  listen() {
+    if (!this.id || this.source || document.hidden || this.over) return;
+    this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`);
+    this.source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
+    this.source.addEventListener("done", () => { this.over = true; this.close(); this.draw(); });
+    this.source.onerror = () => this.problem(say(this.w, "live_reconnecting"));
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  // Items wait here until the plan they belong to is there, so that none is folded into another plan.
+  async queue(items) {
+    this.waiting = (this.waiting || Promise.resolve()).then(() => this.take(this.id, items)).catch((e) => this.problem(String(e.message || e)));
+    await this.waiting;
+  }
+
+  async take(id, items) {
+    for (const item of items) {
+      if (id !== this.id) return;
+      if (item[0] === "p") await this.load(item[3]);
+      else this.apply(item);
+    }
+    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+  }
+
+  async load(digest) {
+    if (this.plan === digest) return;
+    const reply = await fetch(`/api/runs/${this.id}/plan?v=${digest}`);
+    this.plan = digest;
+    this.model = new Model(await reply.json());
+    this.map?.close();
+    this.map = new VerdictMap(this.$("map"), this.$("tip"), this.model, this.w);
+    this.$("bars").replaceChildren();
+    this.bars = new Bars(this.$("bars"), this.$("bars-table"), this.model, this.w);
+    this.$("feed").replaceChildren();
+    this.feedKey = "";
+  }
+
+  apply(item) {
+    const m = this.model;
+    if (typeof item[0] === "number") { m.finish(...item); this.map.touch(item[0]); return; }
+    const [kind, ...rest] = item;
+    if (kind === "t") { if (rest[1] === 0) m.restart(rest[0]); this.map.touch(rest[0]); }
+    else if (kind === "v") { m.verdict(...rest); this.map.touch(rest[0]); }
+    else if (kind === "d") { if (!this.differences.includes(rest[0])) { this.differences.push(rest[0]); this.compare(); } }
+    else if (kind === "s") this.state(...rest);
+    else if (kind === "w") this.wait(rest);
+    else if (kind === "$") this.spend.money(rest);
+    else if (kind === "e") this.spend.refined(...rest);
+    else if (kind === "c") this.spend.connections(rest[0]);
+  }
+
+  state(status, reason) {
+    const going = GOING.has(status), w = this.w;
+    if (status !== this.status) this.announce(`${this.$("model").textContent}: ${w[`status_${status}`] || status}`);
+    this.status = status;
+    this.$("status").textContent = w[`status_${status}`] || status;
+    this.$("status").dataset.status = status;
+    const owner = this.facts?.owner;
+    this.$("stop").hidden = this.$("stop-help").hidden = !(going && owner);
+    this.$("stop").disabled = false;
+    this.$("stop").textContent = w.stop;
+    this.$("resume").hidden = going || status === "finished" || !owner;
+    if (going) this.$("resume-form").hidden = true;
+    this.$("reason").hidden = !reason;
+    this.$("reason").textContent = reason;
+    if (!going) this.wait([]);
+    if (going) this.over = false;
+  }
+
+  wait([seconds, reason, role]) {
+    const node = this.$("waiting");
+    clearInterval(this.countdown);
+    node.hidden = seconds == null;
+    if (seconds == null) return;
+    const until = Date.now() + seconds * 1000;
+    const tell = () => { node.textContent = say(this.w, "live_waiting", { reason, role: this.w[`est_${role}`] || role, seconds: Math.max(0, Math.ceil((until - Date.now()) / 1000)) }); };
+    tell();
+    this.countdown = setInterval(tell, 1000);
+  }
+
+  compare() {
+    const n = this.differences.length;
+    this.$("differences").hidden = n === 0;
+    this.$("differences-line").textContent = say(this.w, "live_not_comparable", { list: this.differences.slice(0, 2).join("; ") + (n > 2 ? ` (+${n - 2})` : "") });
+    this.$("differences-list").replaceChildren(...this.differences.map((text) => el("li", {}, text)));
+  }
+
+  // Cells and numbers follow every batch; bars and the feed at most once a second.
+  draw() {
+    const m = this.model;
+    if (!m) return;
+    this.map.flush();
+    const span = interval(m.total.n, m.total.sum, m.total.squares), attempted = m.attempted;
+    this.text("mean", m.mean == null ? NONE : points(m.mean));
+    this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${span ? ` · 95 %: ${points(span[0])} … ${points(span[1])}` : ""}`);
+    this.text("attempted", points(attempted.mean));
+    this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }));
+    this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: m.done, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
+    const percent = m.rows ? Math.floor((100 * m.done) / m.rows) : 0;
+    this.$("progress-bar").style.width = `${percent}%`;
+    this.$("progress").setAttribute("aria-valuenow", percent);
+    const now = performance.now();
+    if (this.over || !(now - this.slow < 950)) { this.slow = now; this.drawSlow(); }
+    else this.later ||= setTimeout(() => { this.later = 0; this.slow = 0; this.draw(); }, 1000);
+  }
+
+  drawSlow() {
+    const m = this.model, key = m.feed.join();
+    this.bars.update();
+    this.spend.draw(m);
+    if (key !== this.feedKey || this.over) {
+      this.feedKey = key;
+      this.$("feed").replaceChildren(...m.feed.map((row) => this.feedRow(row)));
+    }
+    this.$("outcomes").replaceChildren(...this.outcomes().flatMap(([name, n]) => [el("dt", {}, name), el("dd", { class: "num" }, count(n))]));
+    this.$("map").setAttribute("aria-label", say(this.w, "live_map_label", { tasks: m.rows, met: m.tally.met, unmet: m.tally.unmet, unread: m.tally.unread, penalty: m.tally.penalty }));
+    if (m.rows && (m.done === m.rows || !(performance.now() - this.told < 10000))) {
+      this.told = performance.now();
+      this.announce(`${this.$("done").textContent}. ${this.w.live_score}: ${this.$("mean").textContent}`);
+    }
+  }
+
+  outcomes() {
+    const c = this.model.counts, cut = c.scored_cut || 0;
+    const rows = Object.entries(c).filter(([name, n]) => name !== "scored_cut" && (n || name === "scored"))
+      .map(([name, n]) => [this.w[`outcome_${name}`] || name, name === "scored" ? n + cut : n]);
+    return cut ? [...rows, [this.w.mark_cut, cut]] : rows;
+  }
+
+  feedRow(row) {
+    const m = this.model, task = m.tasks[m.taskOf(row)], end = m.ended[row] || { outcome: "", score: null };
+    const cut = end.outcome === "scored_cut", name = cut ? "scored" : end.outcome;
+    const label = (this.w[`outcome_${name}`] || name) + (cut ? `, ${this.w.mark_cut}` : "");
+    return el("tr", {}, el("td", {}, task.key + (m.epochs > 1 ? ` · ${m.epochOf(row)}` : "")), el("td", { class: "wide-only" }, m.competencies[task.competency]),
+      el("td", { class: name === "scored" ? "v-pass" : name === "api_error" ? "v-fail" : "v-unread" }, label), el("td", { class: "num" }, points(end.score)));
+  }
+
+  text(name, value) {
+    const node = this.$(name);
+    if (node.textContent !== value) node.textContent = value;
+  }
+
+  announce(text) { this.text("summary", text); }
+
+  problem(text) {
+    this.$("problem").hidden = !text;
+    this.text("problem", text);
+  }
+
+  async stop() {
+    this.$("stop").disabled = true;
+    this.$("stop").textContent = this.w.stopping;
+    const reply = await fetch(`/api/runs/${this.id}/stop`, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" }).catch(() => null);
+    if (!reply?.ok) this.$("stop").disabled = false;
+  }
+
+  async copy() {
+    await navigator.clipboard?.writeText(this.$("link").href).catch(() => null);
+    this.text("copy", this.w.copied);
+    setTimeout(() => this.text("copy", this.w.copy), 2000);
+  }
+}
+
+let live = null;
+
+export async function mount(root) {
+  const w = await words();
+  fill(root, w);
+  live = new Live(root, w);
+  window.l2live = live;
+  const id = new URLSearchParams(location.search).get("run");
+  if (id) live.open(id);
+  return live;
+}
+
+export function current() { return live; }
+export { duration };

@@ -1,0 +1,144 @@
+// The verdict map: one canvas, a row per task, a cell per criterion in its layer's block. Draws only rows that changed.
+import { say } from "./words.js";
+
+const LAYERS = ["task", "consensus", "universal"];
+const GAP = 10;
+
+export class VerdictMap {
+  constructor(canvas, tip, model, w) {
+    Object.assign(this, { canvas, tip, model, w, dirty: new Set(), row: 0, col: 0, focused: false });
+    this.pen = canvas.getContext("2d", { alpha: false });
+    this.slots = model.tasks.map((t) => slotsOf(t));
+    this.width = LAYERS.map((_, i) => Math.max(0, ...this.slots.map((s) => s.sizes[i])));
+    canvas.addEventListener("pointermove", (e) => this.point(e));
+    canvas.addEventListener("pointerleave", () => this.hide());
+    canvas.addEventListener("keydown", (e) => this.key(e));
+    canvas.addEventListener("focus", () => { this.focused = canvas.matches(":focus-visible"); if (this.focused) this.show(this.row, this.col, true); });
+    canvas.addEventListener("blur", () => { this.focused = false; this.dirty.add(this.row); this.flush(); this.hide(); });
+    this.themed = matchMedia("(prefers-color-scheme: dark)");
+    this.repaint = () => this.layout();
+    this.themed.addEventListener("change", this.repaint);
+    this.watch = new ResizeObserver(() => this.layout());
+    this.watch.observe(canvas.parentElement);
+    this.layout();
+  }
+
+  close() {
+    this.watch.disconnect();
+    this.themed.removeEventListener("change", this.repaint);
+  }
+
+  layout() {
+    const style = getComputedStyle(this.canvas);
+    this.colour = Object.fromEntries(["surface", "cell-pass", "cell-fail", "cell-none", "unread", "ink", "ink-3", "fail", "focus", "skip"]
+      .map((n) => [n, style.getPropertyValue(`--${n}`).trim()]));
+    const box = this.canvas.parentElement.clientWidth;
+    const rows = this.model.rows;
+    const cols = this.width.reduce((a, b) => a + b, 0) || 1;
+    this.size = Math.max(3, Math.min(16, rows > 300 ? 6 : rows > 80 ? 10 : 16));
+    this.label = this.size >= 9 ? 46 : 0;
+    this.cell = Math.max(4, Math.min(26, Math.floor((box - this.label - 2 * GAP) / cols)));
+    const width = this.label + cols * this.cell + 2 * GAP;
+    const scale = Math.min(2, devicePixelRatio || 1);
+    const height = Math.max(1, rows * this.size);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    this.canvas.width = width * scale;
+    this.canvas.height = Math.min(32000, height * scale);
+    this.pen.setTransform(scale, 0, 0, scale, 0, 0);
+    this.font = `${Math.min(11, this.size - 2)}px ${style.getPropertyValue("--mono") || "monospace"}`;
+    this.starts = [0, this.width[0], this.width[0] + this.width[1]];
+    this.pen.fillStyle = this.colour.surface;
+    this.pen.fillRect(0, 0, width, height);
+    for (let r = 0; r < rows; r++) this.dirty.add(r);
+    this.flush();
+  }
+
+  touch(row) { this.dirty.add(row); }
+
+  flush() {
+    for (const row of this.dirty) this.draw(row);
+    this.dirty.clear();
+  }
+
+  x(slot) { return this.label + slot.layer * GAP + (this.starts[slot.layer] + slot.at) * this.cell; }
+
+  draw(row) {
+    const { pen, size, cell, colour } = this;
+    const slots = this.slots[this.model.taskOf(row)].list;
+    const y = row * size;
+    pen.fillStyle = colour.surface;
+    pen.fillRect(0, y, this.canvas.width, size);
+    if (this.label) {
+      pen.fillStyle = colour["ink-3"];
+      pen.font = this.font;
+      pen.textBaseline = "middle";
+      pen.fillText(this.model.tasks[this.model.taskOf(row)].key.slice(0, 7), 0, y + size / 2);
+    }
+    for (let i = 0; i < slots.length; i++) this.paint(this.x(slots[i]), y, this.model.state(row, i));
+    if (this.focused && row === this.row && slots[this.col]) {
+      pen.strokeStyle = colour.focus;
+      pen.lineWidth = 2;
+      pen.strokeRect(this.x(slots[this.col]), y + 1, cell - 1, size - 2);
+    }
+  }
+
+  paint(x, y, state) {
+    const { pen, colour } = this;
+    const w = this.cell - 1, h = this.size - 1, small = Math.min(w, h) < 8;
+    pen.fillStyle = { met: colour["cell-pass"], avoided: colour["cell-pass"], unmet: colour["cell-fail"], penalty: colour.fail, unread: colour.unread }[state] || colour["cell-none"];
+    pen.fillRect(x, y, w, h);
+    if (small || !state || state === "skipped") return;
+    const cx = x + w / 2, cy = y + h / 2, r = Math.min(3.2, h / 4);
+    pen.beginPath();
+    if (state === "penalty") { pen.moveTo(cx, cy - r); pen.lineTo(cx + r, cy + r); pen.lineTo(cx - r, cy + r); pen.closePath(); }
+    else if (state === "avoided") { pen.moveTo(cx - r, cy - r); pen.lineTo(cx + r, cy - r); pen.lineTo(cx, cy + r); pen.closePath(); }
+    else if (state === "unread") { pen.moveTo(cx, cy - r - 1); pen.lineTo(cx + r, cy); pen.lineTo(cx, cy + r + 1); pen.lineTo(cx - r, cy); pen.closePath(); }
+    else pen.arc(cx, cy, r, 0, 6.2832);
+    if (state === "met" || state === "penalty") { pen.fillStyle = colour.surface; pen.fill(); }
+    else { pen.strokeStyle = state === "unmet" ? colour.ink : colour.surface; pen.lineWidth = 1.3; pen.stroke(); }
+  }
+
+  point(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const row = Math.floor((event.clientY - box.top) / this.size), x = event.clientX - box.left;
+    if (row < 0 || row >= this.model.rows) return this.hide();
+    const col = this.slots[this.model.taskOf(row)].list.findIndex((s) => x >= this.x(s) && x < this.x(s) + this.cell);
+    if (col < 0) this.hide(); else this.show(row, col, false);
+  }
+
+  key(event) {
+    const move = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], PageDown: [20, 0], PageUp: [-20, 0], Home: [-1e9, 0], End: [1e9, 0] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    this.dirty.add(this.row);
+    this.row = Math.max(0, Math.min(this.model.rows - 1, this.row + move[0]));
+    this.col = Math.max(0, Math.min(this.slots[this.model.taskOf(this.row)].list.length - 1, this.col + move[1]));
+    this.focused = true;
+    this.dirty.add(this.row);
+    this.flush();
+    this.show(this.row, this.col, true);
+  }
+
+  show(row, col, scroll) {
+    const task = this.model.tasks[this.model.taskOf(row)], c = task.criteria[col];
+    if (!c) return;
+    let text = say(this.w, "live_map_cell", { task: task.key, criterion: c.id, layer: this.w[`layer_${c.layer}`], weight: c.weight, state: this.w[`verdict_${this.model.state(row, col) || "waiting"}`] });
+    if (this.model.epochs > 1) text += ` (${say(this.w, "live_map_epoch", { n: this.model.epochOf(row) })})`;
+    this.tip.textContent = text;
+    if (scroll) {
+      this.dirty.add(row);
+      this.flush();
+      const box = this.canvas.parentElement, y = row * this.size;
+      if (y < box.scrollTop) box.scrollTop = y; else if (y + this.size > box.scrollTop + box.clientHeight) box.scrollTop = y + this.size - box.clientHeight;
+    }
+  }
+
+  hide() { if (!this.focused) this.tip.textContent = "\u00a0"; }
+}
+
+function slotsOf(task) {
+  const sizes = [0, 0, 0];
+  const list = task.criteria.map((c) => { const layer = LAYERS.indexOf(c.layer); return { layer, at: sizes[layer]++ }; });
+  return { list, sizes };
+}

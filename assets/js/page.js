@@ -1,0 +1,29 @@
+// The page around Gradio: words of the visitor's language in our own HTML, and the way from a started run to its live view.
+import { fill, language, words } from "./words.js";
+import { current } from "./live.js";
+
+async function translate() {
+  document.documentElement.lang = language();
+  if (language() === "en") return;
+  const w = await words();
+  fill(document, w);
+  new MutationObserver((changes) => {
+    for (const change of changes) for (const node of change.addedNodes) if (node.nodeType === 1 && node.querySelector?.("[data-w]")) fill(node, w);
+  }).observe(document.body, { childList: true, subtree: true });
+}
+
+// The address names the run, so that a reload or a bookmark opens it again; nothing else of the page is in it.
+window.l2open = (id) => {
+  const url = new URL(location.href);
+  url.search = "";
+  url.searchParams.set("run", id);
+  history.pushState({ run: id }, "", url);
+  current()?.open(id);
+};
+
+addEventListener("popstate", () => {
+  const id = new URLSearchParams(location.search).get("run");
+  if (id) current()?.open(id);
+});
+
+translate();
