@@ -187,7 +187,7 @@ def mean_interval(
         shares: share of each stratum in the population; default: its share in the sample.
         population: size of the finite population the sample was drawn from and speaks for; None, or a sample that is
             the whole of it, means tasks of this kind at large, without the finite-population correction.
-        least, most: ends of the scale, used where all values are equal; an interval never passes `most`.
+        least, most: ends of the scale, used where all values are equal; an interval never passes them unless a value did.
 
     Returns:
         None for fewer than two tasks. See `bounds_of_means` for the method.
@@ -206,8 +206,7 @@ def mean_interval(
         given = np.bincount(groups, per_task) / per_task.sum()
     fraction = n / population if population and population > n else 0.0
     low, high = bounds_of_means(x, groups, shares=given, fraction=fraction, draws=draws, seed=seed, level=level)
-    return Interval(low=float(low[0]), high=min(float(high[0]), max(most, float(x.max()))), level=level,
-                    method=_method(n, strata is not None, fraction), note=FEW_TASKS if n < 5 else "")
+    return _clamped(float(low[0]), float(high[0]), x, least, most, level, _method(n, strata is not None, fraction))
 
 
 def _method(n: int, stratified: bool, fraction: float) -> str:
@@ -225,23 +224,30 @@ def group_intervals(
     A group's size varies from resample to resample as it would from sample to sample. Same rules as `mean_interval`.
     """
     x = np.asarray(values, dtype=float)
-    inside = members.astype(np.float32)
     size = members.sum(0)
-    if not len(x) or not members.shape[1]:
-        return [None] * members.shape[1]
+    wide = np.flatnonzero(size >= FEW)
     mean = (members * x[:, None]).sum(0) / np.maximum(size, 1)
     deviation = members * (x[:, None] - mean)
     se = np.sqrt((deviation**2).sum(0) / np.maximum(size - 1, 1) / np.maximum(size, 1))
-    w = resample(np.zeros(len(x), dtype=np.intp), draws, seed)
-    n, s, q = w @ inside, w @ deviation.astype(np.float32), w @ (deviation**2).astype(np.float32)
-    shift = s / np.maximum(n, 1)
-    spread = np.sqrt(np.maximum(q / np.maximum(n, 1) - shift**2, 0) / np.maximum(n - 1, 1))
-    t = shift / np.maximum(spread, np.maximum(SE_FLOOR * se, 1e-12))
-    tail = (1 - level) / 2
-    low, high = np.quantile(t, [tail, 1 - tail], axis=0)
+    low, high = np.zeros(len(size)), np.zeros(len(size))
+    if len(wide):
+        low[wide], high[wide] = _group_quantiles(members[:, wide], deviation[:, wide], se[wide], (1 - level) / 2, draws, seed)
     narrow = math.sqrt(max(0.0, 1 - fraction))
-    return [_one_group(x[members[:, g]], mean[g], se[g] * narrow, low[g], high[g], level, fraction)
-            for g in range(members.shape[1])]
+    return [_one_group(x[members[:, g]], mean[g], se[g] * narrow, low[g], high[g], level, fraction) for g in range(len(size))]
+
+
+def _group_quantiles(
+    members: NDArray[np.bool_], deviation: Floats, se: Floats, tail: float, draws: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Quantiles of the studentized mean of each group over the same resamples of all tasks."""
+    w = resample(np.zeros(len(members), dtype=np.intp), draws, seed)
+    n = np.maximum(w @ members.astype(np.float32), 1)
+    shift = (w @ deviation.astype(np.float32)) / n
+    square = (w @ (deviation**2).astype(np.float32)) / n
+    spread = np.sqrt(np.maximum(square - shift**2, 0) / np.maximum(n - 1, 1))
+    t = shift / np.maximum(spread, np.maximum(SE_FLOOR * se, 1e-12))
+    low, high = np.quantile(t, [tail, 1 - tail], axis=0)
+    return low, high
 
 
 def _one_group(x: Floats, mean: float, se: float, low: float, high: float, level: float, fraction: float) -> Interval | None:
@@ -253,8 +259,13 @@ def _one_group(x: Floats, mean: float, se: float, low: float, high: float, level
     if n < FEW:
         high = t_quantile((1 + level) / 2, n - 1)
         low = -high
-    return Interval(low=float(mean - high * se), high=float(min(mean - low * se, max(1.0, x.max()))), level=level,
-                    method=_method(n, False, fraction), note=FEW_TASKS if n < 5 else "")
+    return _clamped(mean - high * se, mean - low * se, x, 0.0, 1.0, level, _method(n, False, fraction))
+
+
+def _clamped(low: float, high: float, x: Floats, least: float, most: float, level: float, method: str) -> Interval:
+    """The interval, kept on the scale as far as the values themselves keep to it."""
+    return Interval(low=float(max(low, min(least, x.min()))), high=float(min(high, max(most, x.max()))), level=level,
+                    method=method, note=FEW_TASKS if len(x) < 5 else "")
 
 
 def wilson(passed: float, total: float, level: float = LEVEL) -> tuple[float, float]:
@@ -313,12 +324,24 @@ def paired_difference(
 ) -> Difference:
     """Difference of two means over the same tasks, in the same order, resampled in pairs."""
     d = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
-    if not len(d):
-        return Difference(value=None, interval=None, separable=False, n=0, note="no task in common")
-    interval = mean_interval(d, seed=seed, level=level, draws=draws, least=-1.0)
-    separable = interval is not None and not interval.low <= 0 <= interval.high
-    note = ONE_TASK if interval is None else "" if separable else "not separable"
-    return Difference(value=float(d.mean()), interval=interval, separable=separable, n=len(d), note=note)
+    return paired_differences(d.reshape(-1, 1), seed=seed, level=level, draws=draws)[0]
+
+
+def paired_differences(d: Floats, *, seed: int = 0, level: float = LEVEL, draws: int = DRAWS) -> list[Difference]:
+    """One result for each column of `d` (differences by task, tasks in rows), all from the same resamples."""
+    n = len(d)
+    if n < 2:
+        note = ONE_TASK if n else "no task in common"
+        return [Difference(value=float(c.mean()) if n else None, interval=None, separable=False, n=n, note=note) for c in d.T]
+    low, high = bounds_of_means(d, np.zeros(n, dtype=np.intp), draws=draws, seed=seed, level=level)
+    found = []
+    for c, a, b in zip(d.T, low, high, strict=True):
+        equal = np.ptp(c) < 1e-12
+        interval = no_spread(float(c[0]), n, level, -1.0) if equal else _clamped(a, b, c, -1.0, 1.0, level, _method(n, False, 0))
+        separable = not interval.low <= 0 <= interval.high
+        found.append(Difference(value=float(c.mean()), interval=interval, separable=separable, n=n,
+                                note="" if separable else "not separable"))
+    return found
 
 
 class Rank(BaseModel):

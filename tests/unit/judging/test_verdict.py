@@ -46,7 +46,8 @@ def test_lenient_reads_decorated_verdicts_which_strict_refuses(text: str, verdic
     "true\n\nThe answer meets it.", "null", "Not the verdict: true",
     '{"verdict": "true"}', '{"match": "false"}', '{"result": true}', '{"verdict": 1}', '{"verdict": null}', "{}",
     '{"verdict": true, "verdict": false}', '{"verdict": true, "final verdict": false}', '{"outer": {"verdict": true}}',
-    "{" * 9000 + "}", '[{"verdict": true}]', '{"verdict": true} and more', '{"verdict": tru}', '{"verdict": true}\nThe answer meets it.',
+    "{" * 9000 + "}", '[{"verdict": true}]',
+    '{"verdict": true} and more', '{"verdict": tru}', '{"verdict": true}\nThe answer meets it.',
 ])
 def test_neither_parser_guesses(text: str) -> None:
     assert read_verdict(text, "strict").verdict is None
