@@ -5,13 +5,15 @@ with half as much again, stands in for the theoretical worst case; each single c
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pipeline.cost.meter import Meter, Worst
-from pipeline.cost.tokens import upper_bound_text
+from pipeline.cost.meter import Meter
+from pipeline.cost.prices import worst_cost
+from pipeline.cost.bounds import upper_bound_text
 from pipeline.data.records import Task
 from pipeline.door import Door, RoleModel
 from pipeline.judging.prompts import JudgePrompt
+from pipeline.ledger import CallId, Entry
 
 SEEN_BEFORE_LEARNING = 5
 MARGIN = 1.5
@@ -19,11 +21,10 @@ MARGIN = 1.5
 
 @dataclass
 class Need:
-    """What a task may still cost at the worst: US dollars (None where unpriced), calls and tokens."""
+    """What one started task may still cost at the worst: its solver call, and one entry for each judge call left."""
 
-    cost: float | None
-    calls: int
-    tokens: int
+    solver: tuple[float, int] | None
+    judge: list[tuple[float, int]] = field(default_factory=list)
 
 
 class Admission:
@@ -33,6 +34,8 @@ class Admission:
         self.meter, self.door = meter, door
         self._active: dict[tuple[str, int], Need] = {}
         self._turn = asyncio.Lock()
+        self._judge_calls, self._dearest, self._longest = 0, 0.0, 0
+        door.on_answer = self._answered
 
     async def admit(self, task: Task, epoch: int, solver: RoleModel, judge: RoleModel, prompt: JudgePrompt) -> None:
         """Return when the task may start.
@@ -42,10 +45,11 @@ class Admission:
         """
         if self.door.closed is not None:
             raise self.door.closed
-        if not self.meter.capped or self.door.ledger.resumed:
+        if not self.meter.capped or self.door.ledger.answer(CallId("solver", task.key, epoch)) is not None:
             return
+        need = _need(task, solver, judge, prompt)
         async with self._turn:
-            while not self._fits(need := self._need(task, solver, judge, prompt)):
+            while not self._fits(need):
                 if self.door.closed is not None:
                     raise self.door.closed
                 if not self._active:
@@ -58,3 +62,49 @@ class Admission:
         """The task needs no more."""
         self._active.pop((task.key, epoch), None)
         self.door.something_settled()
+
+    def _fits(self, need: Need) -> bool:
+        """Whether this need fits beside what started tasks may still need.
+
+        Calls under way are counted in both the meter and the need of their task, so a little too much is held.
+        """
+        cost, calls, tokens = self._amount(need)
+        for other in self._active.values():
+            more = self._amount(other)
+            cost, calls, tokens = cost + more[0], calls + more[1], tokens + more[2]
+        under_way = self.meter.snapshot().reserved
+        return self.meter.fits(max(0.0, cost - under_way.cost), max(0, calls - under_way.calls), max(0, tokens - under_way.tokens))
+
+    def _amount(self, need: Need) -> tuple[float, int, int]:
+        money, tokens = need.solver or (0.0, 0)
+        n = len(need.judge)
+        judge_money, judge_tokens = sum(c for c, _ in need.judge), sum(t for _, t in need.judge)
+        if self._judge_calls >= SEEN_BEFORE_LEARNING:
+            judge_money = min(judge_money, n * self._dearest * MARGIN)
+            judge_tokens = min(judge_tokens, int(n * self._longest * MARGIN))
+        return money + judge_money, n + (need.solver is not None), tokens + judge_tokens
+
+    def _answered(self, entry: Entry) -> None:
+        """A call came back with an answer: its task needs one less, and judge calls are learned from."""
+        need = self._active.get((entry.id.task, entry.id.epoch))
+        if entry.id.role == "solver":
+            if need is not None:
+                need.solver = None
+            return
+        if need is not None and need.judge:
+            need.judge.pop()
+        if entry.usage is not None and entry.usage.known:
+            self._judge_calls += 1
+            self._dearest = max(self._dearest, entry.cost or 0.0)
+            self._longest = max(self._longest, entry.usage.total or 0)
+
+
+def _need(task: Task, solver: RoleModel, judge: RoleModel, prompt: JudgePrompt) -> Need:
+    asked = upper_bound_text(task.system_prompt, task.user_message)
+    shared = upper_bound_text(prompt.template, task.user_message, task.reference_answer) + solver.most_output
+    return Need(_worst(solver, asked), [_worst(judge, shared + upper_bound_text(c.description)) for c in task.criteria])
+
+
+def _worst(role: RoleModel, input_tokens: int) -> tuple[float, int]:
+    money = worst_cost(input_tokens, role.most_output, role.price) if role.price is not None else 0.0
+    return money, input_tokens + role.most_output

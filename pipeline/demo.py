@@ -3,7 +3,7 @@
 `demo/strong` answers with most of a task's reference answer, `demo/weak` with little of it, `demo/faulty` fails in each
 way a model can, `demo/judge` follows one stated rule. Their scores mean nothing. They know no test's expectation.
 
-The judge's rule: a criterion is met where at least half of its content words (six-letter stems) stand in the answer;
+The judge's rule: a criterion is met where at least a quarter of its content words (five-letter stems) stand in the answer;
 an answer that marks a part as left out, with a line ending in `LEFT_OUT`, is not judged, and the judge says so.
 """
 
@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from inspect_ai.model import (
@@ -28,9 +29,10 @@ from inspect_ai.model import (
 )
 
 from pipeline.data.records import Task
-from pipeline.data.sources import demo_tasks
+from pipeline.data.sources import load_tasks
+from pipeline.spec import ModelSpec, Places, RunSpec
 
-THRESHOLD = 0.5
+THRESHOLD = 0.25
 LEFT_OUT = "[…]"
 _COMMON = frozenset(
     "about above after again against also amongst because been before being between both could does each either every for from "
@@ -88,8 +90,13 @@ def _output(name: str, prompt: str, text: str, stop: Any = "stop", reasoning: st
 
 
 @cache
+def _tasks() -> tuple[Task, ...]:
+    return load_tasks(RunSpec(solver=ModelSpec(model="demo/strong")), Places(Path())).tasks
+
+
+@cache
 def _by_text() -> dict[str, Task]:
-    return {t.user_message: t for t in demo_tasks().tasks}
+    return {t.user_message: t for t in _tasks()}
 
 
 def _part(text: str, share: float) -> str:
@@ -107,7 +114,7 @@ def _answer(prompt: str, share: float) -> str:
 
 
 def _strong(api: DemoAPI, prompt: str) -> ModelOutput:
-    return _output("strong", prompt, "Here is what I suggest.\n\n" + _answer(prompt, 0.85))
+    return _output("strong", prompt, "Here is what I suggest.\n\n" + _answer(prompt, 0.9))
 
 
 def _weak(api: DemoAPI, prompt: str) -> ModelOutput:
@@ -118,7 +125,7 @@ def _faulty(api: DemoAPI, prompt: str) -> ModelOutput:
     """The n-th task that this model meets goes wrong in the n-th way; after twelve it begins again."""
     way = api.seen.setdefault(prompt, len(api.seen)) % 12
     api.calls[prompt] = api.calls.get(prompt, 0) + 1
-    good = _answer(prompt, 0.85)
+    good = _answer(prompt, 0.9)
     match way:
         case 1:
             return _output("faulty", prompt, "")
@@ -144,14 +151,14 @@ def _faulty(api: DemoAPI, prompt: str) -> ModelOutput:
 
 
 def stems(text: str) -> set[str]:
-    """Content words of a text: of four letters or more, not common, lower-case, cut to six letters."""
+    """Content words of a text: of four letters or more, not common, lower-case, cut to five letters."""
     words = re.findall(r"[^\W\d_]{4,}", text.lower())
-    return {w[:6] for w in words if w not in _COMMON}
+    return {w[:5] for w in words if w not in _COMMON}
 
 
 @cache
 def _criteria() -> list[tuple[str, Task]]:
-    found = {c.description: t for t in demo_tasks().tasks for c in t.criteria}
+    found = {c.description: t for t in _tasks() for c in t.criteria}
     return sorted(found.items(), key=lambda pair: len(pair[0]), reverse=True)
 
 

@@ -16,7 +16,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 from pipeline import events, wire
 from pipeline.cost.meter import Meter, Worst
 from pipeline.cost.prices import Price
-from pipeline.cost.tokens import upper_bound
+from pipeline.cost.bounds import upper_bound
 from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
@@ -71,6 +71,7 @@ class Door:
         self.retries, self.timeout, self.stop_grace = retries, timeout, stop_grace
         self.pace = Pace(connections, lambda n: say(events.Connections(t=time.time(), limit=n)))
         self.closed: Stopped | None = None
+        self.on_answer: Callable[[Entry], None] = lambda entry: None
         self._under_way: set[asyncio.Timeout] = set()
         self._settled = asyncio.Event()
 
@@ -151,6 +152,7 @@ class Door:
         self._settled.set()
         if fault is None:
             self.pace.answered()
+            self.on_answer(entry)
         elif fault.kind in ("rate_limit", "overloaded"):
             self.pace.limited(fault.wait)
         return entry, output, fault

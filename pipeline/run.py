@@ -50,6 +50,12 @@ class Plan:
     judge_price: Price | None
 
     @property
+    def calls(self) -> dict[str, int]:
+        """Calls without any retry: one per task and epoch, and one per criterion and epoch."""
+        tasks, epochs = self.chosen, self.spec.epochs
+        return {"solver": len(tasks) * epochs, "judge": sum(len(t.criteria) for t in tasks) * epochs}
+
+    @property
     def record(self) -> events.DataRecord:
         """The public record of the data."""
         s = self.data.source

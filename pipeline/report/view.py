@@ -184,10 +184,10 @@ class Fold:
         s.cache_read += e.cache_read
         s.reasoning += e.reasoning
         s.seconds += e.seconds
-        s.unknown += e.cost_source == "reserve" or (not e.fault and e.input is None)
+        s.unknown += e.cost_source == "reserve" or (e.input is None and (e.cost is None or not e.fault))
         if e.cost is not None:
             s.cost += e.cost
-        elif e.cost_source == "none" and not e.fault:
+        else:
             s.priced = False
 
 
