@@ -99,6 +99,8 @@ class _Api:
         found = await self._find(request)
         if found is None:
             return not_available()
+        if request.method == "HEAD":
+            return Response(None, 200, HEADERS, "text/event-stream")
         most = self.service.limits.watchers
         if most and self.streams >= most:
             return JSONResponse(
@@ -115,7 +117,7 @@ class _Api:
         try:
             yield "retry: 2000\n\n"
             watched = await self.service.watch(found.key)
-            while not self.service.closing and self._find_now(request) is not None:
+            while self.service.streaming and self._find_now(request) is not None:
                 news, settled = watched.news, watched.settled
                 batch = watched.folded.wire.since(position, version, time.time())
                 if batch.items:

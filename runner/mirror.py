@@ -34,7 +34,7 @@ class Moved(Exception):
 
 @dataclass(frozen=True)
 class Commit:
-    """What one push changes: files by path in the repo, folders that go, and the metas it makes true."""
+    """What one push changes: files by path in the repo, files that go, and the metas it makes true."""
 
     add: dict[str, Path | bytes] = field(default_factory=dict)
     delete: tuple[str, ...] = ()
@@ -93,13 +93,13 @@ class Mirror:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
         from huggingface_hub.errors import HfHubHTTPError
 
-        operations: list[Any] = [CommitOperationDelete(path_in_repo=p, is_folder=True) for p in commit.delete]
+        operations: list[Any] = [CommitOperationDelete(path_in_repo=p, is_folder=False) for p in commit.delete]
         operations += [
             CommitOperationAdd(path_in_repo=p, path_or_fileobj=c if isinstance(c, bytes) else str(c))
             for p, c in commit.add.items()
         ]
         try:
-            message = f"{len(commit.metas)} shared, {len(commit.delete)} withdrawn"
+            message = f"{len(commit.metas)} runs shared, {len(commit.delete)} files withdrawn"
             self._api().create_commit(
                 self.repo, operations, commit_message=message, repo_type="dataset", parent_commit=head
             )
@@ -128,6 +128,7 @@ class Mirroring:
         self._withdrawn: set[str] = {p for p in state.get("withdrawn", []) if is_public(p)}
         self._have: dict[str, dict[str, str]] = dict(state.get("have", {}))
         self._wanted = asyncio.Event()
+        self._syncing = asyncio.Lock()
         self.status = "" if mirror is None else "The results repo has not been read yet."
 
     def nudge(self) -> None:
@@ -178,9 +179,11 @@ class Mirroring:
         Raises:
             Exception: whatever the Hub's client raises.
         """
-        mirror = self._mirror
-        if mirror is None:
-            return
+        if self._mirror is not None:
+            async with self._syncing:
+                await self._sync(self._mirror)
+
+    async def _sync(self, mirror: Mirror) -> None:
         for attempt in range(TRIES):
             head, files = await asyncio.to_thread(mirror.look)
             await self._pull(mirror, head, files)
@@ -236,7 +239,12 @@ class Mirroring:
                 folder = self._store.folder(meta.key)
                 add |= {f"runs/{meta.public_id}/{n}": folder / n for n in PUBLIC_FILES if (folder / n).exists()}
                 add[f"runs/{meta.public_id}/{CARD}"] = json.dumps(_public(meta), sort_keys=True).encode()
-        return Commit(add, tuple(f"runs/{p}/" for p in gone), tuple(metas), tuple(sorted(self._withdrawn)))
+        return Commit(
+            add,
+            tuple(f"runs/{p}/{name}" for p in gone for name in there[p]),
+            tuple(metas),
+            tuple(sorted(self._withdrawn)),
+        )
 
     def _done(self, commit: Commit) -> None:
         for meta in commit.metas:

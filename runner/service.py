@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from runner.live import LiveRun, Watched
 from runner.mirror import Mirror, Mirroring
 from runner.sharing import DAY, Access, Meta, Owner
 from runner.store import Store
-from runner.views import Summaries, snapshot
+from runner.views import Row, Summaries, snapshot
 
 ANYONE = Owner()
 SWEEP_SECONDS = 3600.0
@@ -36,19 +36,6 @@ CHANGEABLE = frozenset(
     {"max_cost", "max_calls", "max_tokens", "max_connections", "api_retries", "call_timeout", "pilot"}
 )
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run in a list. `id` opens it for whoever asked; `card` holds the public facts of `runner.live.card`."""
-
-    id: str
-    created: float
-    owner: bool
-    level: str
-    public_id: str
-    resumable: bool
-    card: dict[str, Any]
 
 
 class RunService:
@@ -74,7 +61,9 @@ class RunService:
         self._loading: dict[str, asyncio.Lock] = {}
         self._summaries = Summaries()
         self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.is_open = self.closing = False
+        self.streaming = True
 
     # -- life of the service
 
@@ -87,6 +76,7 @@ class RunService:
         async with self._opening:
             if self.is_open:
                 return
+            self._loop = asyncio.get_running_loop()
             self.store = await asyncio.to_thread(Store, self.home)
             cut = await asyncio.to_thread(self.store.scan)
             if cut:
@@ -103,10 +93,19 @@ class RunService:
         if self.closing or not self.is_open:
             return
         self.closing = True
-        for run in self.host.live.values():
-            run.wake()
+        self._end_streams()
         await self.host.close()
         self.store.close()
+
+    def end_streams(self) -> None:
+        """Let every event stream end now. For a server's signal handler, which runs before it waits for its connections."""
+        if self._loop and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._end_streams)
+
+    def _end_streams(self) -> None:
+        self.streaming = False
+        for run in self.host.live.values() if self.is_open else ():
+            run.wake()
 
     # -- what a visitor may do
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pipeline.report.view import RunView
@@ -12,6 +12,19 @@ from runner.sharing import Access
 from runner.wire import letters
 
 LIVE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run in a list. `id` opens it for whoever asked; `card` holds the public facts of `runner.folded.card`."""
+
+    id: str
+    created: float
+    owner: bool
+    level: str
+    public_id: str
+    resumable: bool
+    card: dict[str, Any]
 
 
 def snapshot(view: RunView) -> RunView:
