@@ -142,6 +142,8 @@ class RunService:
             card=card(folded.view),
         )
         places = _paths(places_extra)
+        if meta.bound:  # a shared Hub cache would hand gated files to whoever comes next
+            places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
         order = {"places": places, "estimate": estimate, "live": live_prices, "resume": False}
         try:

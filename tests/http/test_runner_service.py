@@ -303,6 +303,7 @@ def test_a_gated_run_gives_text_and_resume_only_to_its_account(tmp_path: Path) -
             await ended(s, rid)
             found = s.get(rid)
             assert found.owner and not found.text
+            assert s.store.places(found.key)["cache_dir"].endswith(found.meta.owner), "a Hub cache of its own"
             assert not s.get(rid, "eve").text and s.get(rid, "ada").text
             with pytest.raises(UserError):
                 await s.resume(rid, key(), owner=Owner("eve"))
