@@ -11,7 +11,8 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = {
@@ -104,4 +105,14 @@ async def serve(request: Request) -> Response:
     return Response(found.body, 200, headers, found.kind)
 
 
-routes = [Route("/static/{path:path}", serve, methods=["GET", "HEAD"])]
+class _Known(Route):
+    """Matches our own files only: Gradio serves files of its own under /static/."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        name = child.get("path_params", {}).get("path", "")
+        known = name in table() or f"/static/{name}" == plotly_path()
+        return (match, child) if known else (Match.NONE, {})
+
+
+routes = [_Known("/static/{path:path}", serve, methods=["GET", "HEAD"])]

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # https://github.com/gradio-app/gradio/issues/13051: hiding a handler does not close its route.
 DENIED = re.compile(
     r"^/+(monitoring|gradio_api/+(deep_link|upload|upload_progress|process_recording|runs|run-history"
-    r"|proxy=|file=https?:|file/https?:|vibe|undo-vibe|run/|api/|call/|stream/|component_server|mcp))", re.I)
+    r"|proxy=|file=https?:|file/https?:|vibe|undo-vibe|run/(?!predict/?$)|api/|call/|stream/|component_server|mcp))", re.I)
 CONFIG = re.compile(r"^/+config$", re.I)
 
 PLAIN_POLICY = (

@@ -1,0 +1,120 @@
+"""Two routes of the live page beside `runner.api`: the few facts of a run's head, and going on with a run.
+
+Facts hold nothing that the public record does not. Going on reads the keys of this session from the vault.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pipeline.errors import UserError
+from pipeline.report.view import RunView
+from pipeline.spec import Credentials
+from runner.providers.catalogue import provider
+from runner.providers.names import credentials_for, split_model_name
+from runner.service import RunService
+from ui import visitor
+from ui.keys import KeyRing
+
+HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
+CAPS = ("max_cost", "max_calls", "max_tokens")
+
+
+def routes(service: RunService, ring: KeyRing) -> list[Route]:
+    """The routes under /live/."""
+    room = _Live(service, ring)
+    return [
+        Route("/live/{rid}/facts", room.facts, methods=["GET"]),
+        Route("/live/{rid}/resume", room.resume, methods=["POST"]),
+    ]
+
+
+class _Live:
+    def __init__(self, service: RunService, ring: KeyRing) -> None:
+        self.service, self.ring = service, ring
+
+    async def facts(self, request: Request) -> Response:
+        """What the head of the live page says; 404 for every id that opens nothing."""
+        await self.service.open()
+        found = self.service.get(request.path_params["rid"], visitor.hf_user(request))
+        if found is None:
+            return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
+        watched = await self.service.watch(found.key)
+        return JSONResponse(facts(watched.folded.view, found.owner), headers=HEADERS)
+
+    async def resume(self, request: Request) -> Response:
+        """Go on with a run, perhaps with raised caps; never a second time what was paid for."""
+        rid = request.path_params["rid"]
+        await self.service.open()
+        found = self.service.get(rid, visitor.hf_user(request))
+        if found is None or not found.owner:
+            return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
+        try:
+            changes = _changes(await request.body())
+            view = (await self.service.watch(found.key)).folded.view
+            keys = self._credentials(view.spec, request)
+            await self.service.resume(rid, keys, {"pilot": False, **changes}, visitor.owner(request))
+        except UserError as error:
+            return JSONResponse({"error": str(error)}, 400, HEADERS)
+        return JSONResponse({"ok": True}, headers=HEADERS)
+
+    def _credentials(self, spec: Mapping[str, Any], request: Request) -> Credentials:
+        session, token = visitor.session_of(request.cookies), visitor.hf_token(request)
+        found = {}
+        for role in ("solver", "judge"):
+            provider_id, _ = split_model_name(spec[role]["model"])
+            fields = held_fields(self.ring, session, role, provider_id, token)
+            if fields is None and provider(provider_id).needs_key:
+                raise UserError(f"No key is held for {provider(provider_id).name}.", "", "Enter it below; it was not stored.")
+            if spec[role].get("base_url"):  # the run stays at its own address, whatever address was typed with the key
+                fields = {**(fields or {}), "base_url": spec[role]["base_url"]}
+            found[role] = credentials_for(provider_id, fields or {})
+        return Credentials(found["solver"], found["judge"], token)
+
+
+def held_fields(ring: KeyRing, session: str, role: str, provider_id: str, hf_token: str | None) -> dict[str, str] | None:
+    """The fields this session holds for a role; a signed-in visitor's own token serves Hugging Face's providers."""
+    fields = ring.fields(session, role, provider_id) if session else None
+    if fields is None and provider_id == "hf-inference-providers" and hf_token:
+        return {"api_key": hf_token}
+    return fields
+
+
+def facts(view: RunView, owner: bool) -> dict[str, Any]:
+    """The facts of a run's head."""
+    spec = view.spec
+    names = {role: str(spec.get(role, {}).get("model", "")) for role in ("solver", "judge")}
+    scores = [a.score for a in view.attempts.values() if a.outcome == "scored" and a.score is not None]
+    return {
+        "owner": owner, "status": view.status, "reason": view.reason, "started": view.started, "finished": view.finished,
+        "solver": names["solver"], "judge": names["judge"], "providers": {role: _provider(n) for role, n in names.items()},
+        "data": f"{view.data.name} ({len(view.tasks)} / {view.data.available})" if view.data else "",
+        "prompt": spec.get("prompt_version", ""), "differences": view.differences, "estimate": view.estimate,
+        "max_cost": spec.get("max_cost"), "pilot": bool(spec.get("pilot")), "planned": view.planned, "done": view.done,
+        "mean": sum(scores) / len(scores) if scores else None,
+    }
+
+
+def _provider(name: str) -> str:
+    try:
+        return split_model_name(name)[0]
+    except UserError:
+        return ""
+
+
+def _changes(raw: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(raw or b"{}")
+    except ValueError:
+        raise UserError("What was sent cannot be read.", "A JSON object.") from None
+    if not isinstance(body, dict):
+        raise UserError("What was sent cannot be read.", "A JSON object.")
+    found = {name: body[name] for name in CAPS if name in body}
+    for name, value in found.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12):
+            raise UserError(f"The limit {name} is not a number of 0 or more.", "", "Correct it.")
+    return found

@@ -1,0 +1,101 @@
+"""Puts the whole app together: guard, our own routes, Gradio last. Evaluates nothing and opens no port.
+
+Our routes win over Gradio's because they stand first. The service is opened and closed with the app.
+"""
+
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
+
+import gradio as gr  # noqa: E402
+from fastapi import FastAPI  # noqa: E402
+from starlette.middleware import Middleware  # noqa: E402
+from starlette.middleware.cors import CORSMiddleware  # noqa: E402
+
+from runner import api  # noqa: E402
+from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
+from runner.providers.models import ModelLists  # noqa: E402
+from runner.service import RunService  # noqa: E402
+from runner.vault import Vault  # noqa: E402
+from ui import assets, keys, page, privacy, run_routes, visitor  # noqa: E402
+from ui.guard import Guard, allowed_hosts  # noqa: E402
+from ui.handlers import Room, connect  # noqa: E402
+from ui.sources import Sources  # noqa: E402
+from ui.theme import theme  # noqa: E402
+from ui.words import words  # noqa: E402
+
+log = logging.getLogger(__name__)
+STYLES = ("tokens", "base", "page")
+HEAD = (
+    '<script src="/static/js/early.js"></script><meta name="color-scheme" content="light dark">'
+    + "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for name in STYLES)
+    + '<script type="module" src="/static/js/page.js"></script>'
+)
+
+
+def build_app(home: Path, service: RunService | None = None) -> FastAPI:
+    """The app on the data folder `home`, to be given to an ASGI server.
+
+    Args:
+        service: another service than the real one on `home`, for tests.
+    """
+    service = service or RunService(home)
+    vault, lists = Vault(), ModelLists()
+    ring = keys.KeyRing(vault)
+    room = Room(service, ring, lists, Sources())
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(service, vault), middleware=[
+        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[])])
+    app.router.routes += [
+        *assets.routes, *keys.routes(ring, OpenRouterOAuth(vault), lists), *run_routes.routes(service, ring),
+        *api.routes(service, visitor.hf_user), *privacy.routes, *_results(service, room),
+    ]
+    app.state.service, app.state.room = service, room
+    return _with_gradio(app, room)
+
+
+def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
+    demo, parts = page.build(room.sources.offer("demo", words()), room.sources.kinds())
+    connect(demo, parts, room)
+    demo.queue(default_concurrency_limit=20, max_size=200, api_open=False)
+    demo.state_session_capacity = 1000
+    return gr.mount_gradio_app(
+        app, demo, path="/", ssr_mode=False, run_history=False, footer_links=[], show_error=False, enable_monitoring=False,
+        mcp_server=False, pwa=False, theme=theme(), head=HEAD, i18n=page.I18N, favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"))
+
+
+def _results(service: RunService, room: Room) -> list[Any]:
+    """The routes of the result pages."""
+    try:
+        found = importlib.import_module("ui.results")
+    except ImportError as error:
+        log.warning("the result pages are missing: %s", error)
+        return []
+    return list(found.routes(service, sources=room.sources, viewer=visitor.hf_user))
+
+
+def _life(service: RunService, vault: Vault) -> Any:
+    @contextlib.asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        import asyncio
+
+        async def forget() -> None:
+            while True:
+                await asyncio.sleep(60)
+                vault.sweep()
+
+        await service.open()
+        sweeping = asyncio.create_task(forget())
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            await service.close()
+
+    return life
