@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from pipeline.data.hub_faults import DEFAULT_REPO, DownloadCut, Request, Unreachable, explain, no_connection, not_signed_in
+from pipeline.data.hub_faults import (
+    DEFAULT_REPO,
+    DownloadCut,
+    Request,
+    TermsNotAccepted,
+    Unreachable,
+    explain,
+    no_connection,
+    not_signed_in,
+)
+from pipeline.errors import UserError
 
 DEFAULT_CSV = "l2-bench_tasks.csv"
 DEFAULT_RESOURCES = "resources_for_tasks"
@@ -35,6 +45,29 @@ class Fetched:
 def repo_name(repo: str = "") -> str:
     """The dataset's id: the one given, else TASKS_REPO, else the published one."""
     return repo or os.environ.get("TASKS_REPO", "").strip() or DEFAULT_REPO
+
+
+def dataset_page(repo: str = "") -> str:
+    """Address of the dataset's page, where its terms are accepted."""
+    return _request(repo_name(repo), "", None, None).page
+
+
+def may_read(repo: str = "", token: str = "") -> bool:
+    """Whether the Hub opens the dataset to this token now; False where its terms are not accepted.
+
+    Raises:
+        UserError: it cannot be asked, or the token or the dataset's name is refused.
+    """
+    request = _request(repo, "", None, token)
+    if not request.token:
+        raise not_signed_in(request)
+    try:
+        _ask(request, lambda: _auth_check(request))
+    except TermsNotAccepted:
+        return False
+    except Unreachable as trouble:
+        raise UserError(f"Hugging Face could not be reached ({trouble}).", "", "Try again in a minute.") from None
+    return True
 
 
 def fetch(repo: str, revision: str, cache_dir: Path | None, token: str | None) -> Fetched:

@@ -50,6 +50,10 @@ class DownloadCut(UserError):
     """A download broke off; the client keeps what arrived and goes on from there when it is asked again."""
 
 
+class TermsNotAccepted(UserError):
+    """The token is good; its account has not accepted the dataset's terms."""
+
+
 def explain(error: Exception, request: Request, downloading: bool = False) -> Exception:
     """A UserError for what a person can mend, `Unreachable` where the Hub was not there."""
     chain = _chain(error)
@@ -144,7 +148,7 @@ def not_signed_in(request: Request) -> UserError:
 
 
 def _terms(request: Request) -> UserError:
-    return UserError(
+    return TermsNotAccepted(
         f"This Hugging Face account has not accepted the terms of the dataset {request.repo}.",
         "Access, which is granted at once.",
         f"Accept the terms at {request.page} in a browser, signed in with the same account, and start again.",
