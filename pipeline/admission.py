@@ -1,15 +1,16 @@
-"""Which tasks may start under the cap: one whose worst case no longer fits is not begun, so that money is not spent on halves.
+"""Which tasks may start under the cap: one that could not be finished is not begun, so that money is not spent on halves.
 
-The worst case of a task is its solver call and all its judge calls. Once some judge calls were seen, their dearest,
-with half as much again, stands in for the theoretical worst case; each single call still reserves its true one.
+What a task needs is the worst case of its solver call and a high figure for each judge call: first a cautious prior,
+then, once some were seen, the dearest of them with half as much again. Each single call still reserves its true worst
+case at the door, so the cap holds whatever is admitted here.
 """
 
 import asyncio
 from dataclasses import dataclass, field
 
+from pipeline.cost.bounds import upper_bound
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import worst_cost
-from pipeline.cost.bounds import upper_bound_text
 from pipeline.data.records import Task
 from pipeline.door import Door, RoleModel
 from pipeline.judging.prompts import JudgePrompt
@@ -17,11 +18,17 @@ from pipeline.ledger import CallId, Entry
 
 SEEN_BEFORE_LEARNING = 5
 MARGIN = 1.5
+ANSWER_TOKENS = 2000
+"""Tokens of an answer, as judge input, before any was seen; published answers seldom pass it."""
+VERDICT_TOKENS = 600
+"""Tokens of a verdict with its critique, beside the reasoning budget."""
+CHARACTERS_A_TOKEN = 3
+"""Fewer than in running English text for any tokenizer, so that the figure is high."""
 
 
 @dataclass
 class Need:
-    """What one started task may still cost at the worst: its solver call, and one entry for each judge call left."""
+    """What a task may still need, as (US dollars, tokens): its solver call, and one entry for each judge call left."""
 
     solver: tuple[float, int] | None
     judge: list[tuple[float, int]] = field(default_factory=list)
@@ -80,8 +87,7 @@ class Admission:
         n = len(need.judge)
         judge_money, judge_tokens = sum(c for c, _ in need.judge), sum(t for _, t in need.judge)
         if self._judge_calls >= SEEN_BEFORE_LEARNING:
-            judge_money = min(judge_money, n * self._dearest * MARGIN)
-            judge_tokens = min(judge_tokens, int(n * self._longest * MARGIN))
+            judge_money, judge_tokens = n * self._dearest * MARGIN, int(n * self._longest * MARGIN)
         return money + judge_money, n + (need.solver is not None), tokens + judge_tokens
 
     def _answered(self, entry: Entry) -> None:
@@ -100,11 +106,16 @@ class Admission:
 
 
 def _need(task: Task, solver: RoleModel, judge: RoleModel, prompt: JudgePrompt) -> Need:
-    asked = upper_bound_text(task.system_prompt, task.user_message)
-    shared = upper_bound_text(prompt.template, task.user_message, task.reference_answer) + solver.most_output
-    return Need(_worst(solver, asked), [_worst(judge, shared + upper_bound_text(c.description)) for c in task.criteria])
+    asked = upper_bound([task.system_prompt, task.user_message])
+    shared = len(prompt.template) + len(task.user_message) + len(task.reference_answer)
+    thought = judge.model.config.reasoning_tokens or 0
+    verdicts = []
+    for c in task.criteria:
+        read = (shared + len(c.description)) // CHARACTERS_A_TOKEN + min(ANSWER_TOKENS, solver.most_output)
+        verdicts.append(_amount_of(judge, read, min(thought + VERDICT_TOKENS, judge.most_output)))
+    return Need(_amount_of(solver, asked, solver.most_output), verdicts)
 
 
-def _worst(role: RoleModel, input_tokens: int) -> tuple[float, int]:
-    money = worst_cost(input_tokens, role.most_output, role.price) if role.price is not None else 0.0
-    return money, input_tokens + role.most_output
+def _amount_of(role: RoleModel, input_tokens: int, output_tokens: int) -> tuple[float, int]:
+    money = worst_cost(input_tokens, output_tokens, role.price) if role.price is not None else 0.0
+    return money, input_tokens + output_tokens

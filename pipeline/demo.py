@@ -35,10 +35,13 @@ from pipeline.spec import ModelSpec, Places, RunSpec
 THRESHOLD = 0.25
 LEFT_OUT = "[…]"
 _COMMON = frozenset(
-    "about above after again against also amongst because been before being between both could does each either every for from "
-    "give gives have having here into itself keeps more most must name names other over rather same shall should some such than that "
-    "their them then there these they this those through under until very were what when where which while will with within would "
-    "your answer answers response learner learners teacher teachers task tasks student students lesson".split()
+    """
+    about above after again against also amongst because been before being between both could does each either every for
+    from give gives have having here into itself keeps more most must name names other over rather same shall should some
+    such than that their them then there these they this those through under until very were what when where which while
+    will with within would your answer answers response learner learners teacher teachers task tasks student students
+    lesson
+    """.split()
 )
 
 

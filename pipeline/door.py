@@ -14,9 +14,9 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
-from pipeline.cost.meter import Meter, Worst
-from pipeline.cost.prices import Price
 from pipeline.cost.bounds import upper_bound
+from pipeline.cost.meter import Meter, Worst
+from pipeline.cost.prices import Price, repriced
 from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
@@ -24,7 +24,7 @@ from pipeline.pace import Closed, Pace
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
-UNBOUNDED_OUTPUT = 2048
+UNBOUNDED_OUTPUT = 1024
 """Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
 
 
@@ -128,6 +128,7 @@ class Door:
     async def _once(
         self, role: RoleModel, call: CallId, attempt: int, prompt: list[ChatMessage], worst: Worst
     ) -> tuple[Entry, ModelOutput | None, Fault | None]:
+        role.price = repriced(role.price)
         reservation = await self._reserve(role, worst)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()

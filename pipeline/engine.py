@@ -7,6 +7,7 @@ the forked worker reads those bytes, so no key ever enters the engine's own memo
 Never writes anything but the protocol to standard output.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -172,10 +173,8 @@ class Engine:
         self.tell({"run": worker.run, "exit": code, "error": "" if code in (0, 1, 2) else "The worker process ended unexpectedly."})
 
     def _send_stop(self, worker: Worker) -> None:
-        try:
+        with contextlib.suppress(OSError):
             os.write(worker.orders, b"stop\n")
-        except OSError:
-            pass
 
     def _end(self) -> None:
         for worker in self.workers.values():

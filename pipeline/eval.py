@@ -36,7 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     for row in SETTINGS:
         parser.add_argument(row.flag, *ALIASES.get(row.name, []), dest=row.name, default=None, help=_help(row), **_kind(row))
     parser.add_argument("--log-dir", type=Path, help="Folder for the .eval log and the run's records.")
-    parser.add_argument("--resume", type=Path, metavar="LOG_DIR", help="Go on with the run in this folder; what was paid for is kept.")
+    parser.add_argument("--resume", type=Path, metavar="LOG_DIR", help="Go on with the run in this folder; nothing is paid twice.")
     parser.add_argument("--csv-path", type=Path, help="A local tasks file; needs --resources-dir too.")
     parser.add_argument("--resources-dir", type=Path, help="Folder of the local tasks file's resources.")
     parser.add_argument("--model-base-url", "--solver-base-url", dest="solver_base_url", help="Address of the solver's endpoint.")

@@ -149,7 +149,7 @@ class VerdictGiven(_Event):
     task: str
     epoch: int = 1
     criterion: str
-    verdict: bool | None
+    verdict: bool | None = None
     strict: bool | None = None
     cause: str = ""
     model: str = ""

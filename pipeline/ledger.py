@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.cost.usage import Usage
+from pipeline.events import Role
 
 
 @dataclass(frozen=True)
 class CallId:
     """Names one call of the plan; `attempt` numbers the times it left, from 1."""
 
-    role: str
+    role: Role
     task: str
     epoch: int = 1
     criterion: str = ""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pipeline import __version__, events
@@ -18,10 +19,11 @@ from pipeline.admission import Admission
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
-from pipeline.data.choose import choose, sample
+from pipeline.data.choose import choose, sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
+from pipeline.errors import UserError
 from pipeline.faults import Redactor
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
@@ -68,7 +70,7 @@ class Switch:
 
     def __init__(self) -> None:
         self.asked: tuple[str, str] | None = None
-        self._act: Callable[[str, str], None] | None = None
+        self._act: Callable[[str, str], Any] | None = None
         self._lock = threading.Lock()
 
     def stop(self, sentence: str = "The run was stopped.", cause: str = "stopped") -> None:
@@ -83,7 +85,7 @@ class Switch:
         """Called once inside the run's loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            self._act = lambda cause, sentence: loop.call_soon_threadsafe(door.close, cause, sentence) and None
+            self._act = partial(loop.call_soon_threadsafe, door.close)  # type: ignore[arg-type]
             if self.asked is not None:
                 door.close(*self.asked)
 
@@ -97,6 +99,7 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
     Raises:
         UserError: the data cannot be used, nothing is chosen, or a setting does not fit another.
     """
+    _check_names(spec)
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
     chosen = tuple(choose(data.tasks, spec))
@@ -104,10 +107,19 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
                          spec.prompt_revision, token=hf_token)
     solver_price = price_for(spec.solver.model, live=live, base_url=spec.solver.base_url)
     judge_price = price_for(spec.judge.model, live=live, base_url=spec.judge.base_url)
-    first = estimate(chosen, spec, {"solver": solver_price, "judge": judge_price}, template=prompt.template)
+    first = estimate(chosen, spec, {"solver": solver_price, "judge": judge_price}, template=prompt.template,
+                     available=len(subset(data.tasks, spec)))
     plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
     said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
     return replace(plan, differences=(*said, *_cap_differences(spec)))
+
+
+def _check_names(spec: RunSpec) -> None:
+    for role, model in (("solver", spec.solver.model), ("judge", spec.judge.model)):
+        provider, _, name = model.partition("/")
+        if not provider or not name:
+            raise UserError(f"The {role} {model!r} names no provider.", "A model is given as provider/model.",
+                            "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
 
 
 def _cap_differences(spec: RunSpec) -> tuple[str, ...]:
@@ -151,7 +163,7 @@ class Session:
             return
         p = self.plan
         new = estimate(p.chosen, p.spec, {"solver": p.solver_price, "judge": p.judge_price},
-                       seen=seen_from_view(view), template=p.prompt.template)
+                       seen=seen_from_view(view), template=p.prompt.template, available=p.estimate.available)
         self.say(events.Reestimated(t=time.time(), after_tasks=view.done, estimate=new.model_dump(mode="json")))
 
     def open(self) -> Evaluator:
@@ -249,7 +261,7 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
     task = build_task(evaluator, tasks, spec.epochs, session.plan.data.source.name)
     first = _attach_first(session.switch, evaluator)
     task.solver = [first, task.solver]  # type: ignore[assignment]
-    wanted = {
+    wanted: dict[str, Any] = {
         "display": "none", "log_dir": str(session.places.logs), "log_realtime": False, "log_model_api": False, "log_images": False,
         "fail_on_error": False, "score_display": False, "log_header_only": True, "ctl_server": False,
         "acp_server": False, "max_samples": max(spec.max_connections, 10), "max_connections": spec.max_connections,

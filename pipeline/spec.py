@@ -1,4 +1,4 @@
-"""What a run is, without any secret: the frozen RunSpec, its canonical JSON and its digest; and, apart from it, what must stay in memory.
+"""What a run is, without any secret: the frozen RunSpec, its canonical JSON and its digest; apart from it, the keys.
 
 Never holds a key, a base URL with credentials, or a person's name (`RunSpec`). Never written anywhere (`Credentials`).
 """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-if __package__ in (None, ""):  # `inspect eval pipeline/task.py` loads this file by its path
+if __name__ != "pipeline.task":  # `inspect eval pipeline/task.py` loads this file by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from inspect_ai import Epochs, task
@@ -82,6 +82,6 @@ def l2_bench(
 
     The solver is inspect's `--model` with its own settings; the judge is `scorer_model`, or `--model-role grader=...`.
     """
-    from pipeline.run import task_for_inspect
+    from pipeline.standalone import task_for_inspect
 
     return task_for_inspect({k: v for k, v in locals().items() if v is not None and k != "task_for_inspect"})

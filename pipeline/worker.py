@@ -16,14 +16,15 @@ from pipeline.faults import Redactor
 from pipeline.run import Session, Switch, execute, prepare
 from pipeline.spec import Credentials, Places, RunSpec
 
-FLUSH_BYTES = 8192
+METER_EVERY = 1.0
 
 
 class Pipe:
     """Writes events to the engine; small ones are gathered for a moment, so that a fast run costs few system calls."""
 
     def __init__(self, fd: int) -> None:
-        self._fd, self._lock, self._parts, self._size = fd, threading.Lock(), [], 0
+        self._fd, self._lock = fd, threading.Lock()
+        self._parts: list[bytes] = []
         self._more, self._open = threading.Event(), True
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
@@ -36,7 +37,6 @@ class Pipe:
         """Queue one line."""
         with self._lock:
             self._parts.append(line + b"\n")
-            self._size += len(line)
         self._more.set()
 
     def _pump(self) -> None:
@@ -50,7 +50,7 @@ class Pipe:
     def flush(self) -> None:
         """Write what is queued."""
         with self._lock:
-            raw, self._parts, self._size = b"".join(self._parts), [], 0
+            raw, self._parts = b"".join(self._parts), []
             view = memoryview(raw)
             while view:
                 view = view[os.write(self._fd, view):]
@@ -77,8 +77,8 @@ def work(order: dict[str, Any], events_out: int, orders_in: int) -> int:
         pipe.event(RunFinished(t=_now(), status="failed", reason=redact(str(error))))
         return 2
     except Exception as error:  # noqa: BLE001 - the page must be told
-        pipe.event(RunFinished(t=_now(), status="failed",
-                               reason=f"The run broke off by a fault of this program ({type(error).__name__}). Finished tasks are kept."))
+        reason = f"The run broke off by a fault of this program ({type(error).__name__}). Finished tasks are kept."
+        pipe.event(RunFinished(t=_now(), status="failed", reason=reason))
         _keep_trace(order, error, redact)
         return 3
     finally:
@@ -93,8 +93,21 @@ def _run(order: dict[str, Any], credentials: Credentials, pipe: Pipe, switch: Sw
     os.environ["XDG_DATA_HOME"] = str(places.run_dir / "private" / "inspect")
     plan = prepare(RunSpec(**order["spec"]), places, credentials.hf_token, live=order.get("live"))
     session = Session(plan, places, credentials, pipe.event, switch, resumed=bool(order.get("resume")))
+    threading.Thread(target=_tell_reserved, args=(session, pipe), daemon=True).start()
     view = execute(session)
     return 0 if view.status in ("finished", "paused") else 1
+
+
+def _tell_reserved(session: Session, pipe: Pipe) -> None:
+    """Tell the page, once a second, how much money calls under way hold. No event: it is worth nothing later."""
+    last: float | None = None
+    while True:
+        threading.Event().wait(METER_EVERY)
+        if session.evaluator is not None and session.plan.spec.max_cost is not None:
+            reserved = session.evaluator.door.meter.snapshot().reserved.cost
+            if reserved != last:
+                last = reserved
+                pipe.raw(f'!"reserved":{reserved:.6f}'.encode())
 
 
 def _listen(orders_in: int, switch: Switch) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, ModelOutput
 
@@ -77,7 +77,7 @@ class Evaluator:
     admission: Admission
     say: Callable[[Any], None]
     verdict_retries: int = 0
-    parser: str = "strict"
+    parser: Literal["strict", "lenient"] = "strict"
     results: dict[tuple[str, int], Result] = field(default_factory=dict)
 
     async def answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:
@@ -87,10 +87,12 @@ class Evaluator:
             self.say(events.TaskStarted(t=time.time(), task=task.key, epoch=epoch))
             answer = await self.door.ask(self.solver, CallId("solver", task.key, epoch), messages)
         except Stopped as stop:
-            return self._end(_stopped(task, epoch, stop, "solver"))
+            self._end(_stopped(task, epoch, stop, "solver"))
+            return None
         except CallFailed as failed:
             outcome = BY_FAULT.get(failed.fault.kind, Outcome.API_ERROR)
-            return self._end(Result(task, epoch, outcome, stage="solver", reason=failed.fault.sentence))
+            self._end(Result(task, epoch, outcome, stage="solver", reason=failed.fault.sentence))
+            return None
         return self._accept(task, epoch, answer)
 
     def _accept(self, task: Task, epoch: int, answer: Answer) -> ModelOutput | None:
@@ -100,10 +102,12 @@ class Evaluator:
             self.say(events.Answered(t=time.time(), task=task.key, epoch=epoch, cut=cut, model=entry.model))
             return answer.output
         if cut:
-            return self._end(Result(task, epoch, Outcome.SOLVER_CUT, stage="solver",
-                                    reason="The answer was cut by length before any text came; raise the solver's max tokens."))
+            self._end(Result(task, epoch, Outcome.SOLVER_CUT, stage="solver",
+                             reason="The answer was cut by length before any text came; raise the solver's max tokens."))
+            return None
         reason = STAYED_IN_REASONING if entry.reasoning.strip() else "The model sent an empty answer."
-        return self._end(Result(task, epoch, Outcome.SOLVER_EMPTY, stage="solver", reason=reason))
+        self._end(Result(task, epoch, Outcome.SOLVER_EMPTY, stage="solver", reason=reason))
+        return None
 
     async def judge_answer(self, task: Task, epoch: int, output: ModelOutput) -> Result:
         """Verdicts on every criterion, and the task's outcome."""

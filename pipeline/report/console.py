@@ -105,7 +105,7 @@ def spend_words(view: RunView) -> str:
     calls = sum(s.calls for s in view.spend.values())
     unknown = sum(s.unknown for s in view.spend.values())
     money = "price unknown" if view.cost is None else f"${view.cost:.4f}"
-    return f"{money}, {calls} calls" + (f", {unknown} of them without usage, charged at their reserve where priced" if unknown else "")
+    return f"{money}, {calls} calls" + (f", {unknown} of them without usage and charged at their reserve" if unknown else "")
 
 
 def log_path(places: Places) -> str | None:

@@ -1,0 +1,103 @@
+"""Builds the Task for `inspect eval pipeline/task.py`: inspect brings the solver and keeps the log, we bring the rest.
+
+The one door, the cap and the verdicts are the same as everywhere; there is no journal, and no resume beyond inspect's own.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task as InspectTask
+from inspect_ai.model import Model, get_model
+from inspect_ai.solver import Solver, solver
+
+from pipeline.admission import Admission
+from pipeline.cost.meter import Meter
+from pipeline.door import Door, RoleModel, with_output_bound
+from pipeline.faults import Redactor
+from pipeline.judging.evaluate import Evaluator
+from pipeline.ledger import Ledger
+from pipeline.models import build
+from pipeline.models import prepare as prepare_model
+from pipeline.run import Plan, prepare
+from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.task import build_task
+
+LISTS = ("competency", "subcompetency", "context", "task_ids")
+
+
+def task_for_inspect(given: dict[str, Any]) -> InspectTask:
+    """The Task for the parameters of `pipeline.task.l2_bench`.
+
+    Raises:
+        UserError: as `pipeline.run.prepare`.
+    """
+    model = get_model()
+    csv_path, resources = given.pop("csv_path", None), given.pop("resources_dir", None)
+    places = Places(Path.cwd(), Path(csv_path) if csv_path else None, Path(resources) if resources else None)
+    plan = prepare(_spec(given, str(model), csv_path), places)
+    for text in plan.differences:
+        print(f"Difference from the reference settings: {text}")
+    evaluator = _evaluator(plan, model)
+    task = build_task(evaluator, plan.chosen, plan.spec.epochs, plan.data.source.name)
+    task.solver = [_bind(evaluator, plan), task.solver]  # type: ignore[assignment]
+    return task
+
+
+def _spec(given: dict[str, Any], model: str, csv_path: str | None) -> RunSpec:
+    values = dict(given)
+    judge = values.pop("scorer_model", None) or ("demo/judge" if model.startswith("demo/") else REFERENCE_JUDGE)
+    for name in LISTS:
+        value = values.get(name)
+        if value is not None:
+            values[name] = tuple(str(v) for v in value) if isinstance(value, list | tuple) else (str(value),)
+    if "context" in values:
+        values["context"] = tuple(tuple(text.split("=", 1)) for text in values["context"])
+    values["verdict_retries"] = values.pop("judge_verdict_retries", 0)
+    values["verdict_parser"] = values.pop("judge_verdict_parser", "strict")
+    values.setdefault("source", "local" if csv_path else "demo")
+    return RunSpec(solver=ModelSpec(model=model), judge=ModelSpec(model=judge, config=JUDGE_DEFAULTS), **values)
+
+
+def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
+    spec = plan.spec
+    meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
+    meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
+    folder = tempfile.TemporaryDirectory(prefix="l2bench-")
+    door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=lambda event: None,
+                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=Redactor())
+    door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
+    judge = _judge(spec, plan, meter.capped)
+    solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])
+    return Evaluator(door, solver_role, judge, plan.prompt, Admission(meter, door), lambda event: None,
+                     spec.verdict_retries, spec.verdict_parser)
+
+
+def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
+    try:
+        model = get_model(role="grader", required=True)
+    except Exception:  # noqa: BLE001 - no --model-role was given
+        model = build(spec.judge, ProviderKey(), spec.max_connections)
+    prepare_model(model)
+    model.config, most = with_output_bound(model.config, capped)
+    return RoleModel("judge", model, plan.judge_price, most)
+
+
+def _bind(evaluator: Evaluator, plan: Plan) -> Solver:
+    """The model that inspect evaluates is known only inside the evaluation; it is taken from there, once."""
+
+    @solver
+    def bind_model() -> Solver:
+        async def solve(state: Any, generate: Any) -> Any:
+            model = get_model()
+            if evaluator.solver.model is not model or "bound" not in evaluator.solver.adapted:
+                config = evaluator.solver.model.config.merge(model.config)
+                model.config = config
+                prepare_model(model)
+                evaluator.solver.model = model
+                evaluator.solver.adapted.add("bound")
+            return state
+
+        return solve
+
+    return bind_model()
