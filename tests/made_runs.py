@@ -11,8 +11,20 @@ from typing import Any
 
 from pipeline.data.records import Layer
 from pipeline.events import (
-    Answered, Call, DataRecord, Event, PlannedCriterion, PlannedTask, PromptRecord, RunFinished, RunStarted, Status,
-    TaskFinished, TaskStarted, VerdictGiven, to_line,
+    Answered,
+    Call,
+    DataRecord,
+    Event,
+    PlannedCriterion,
+    PlannedTask,
+    PromptRecord,
+    RunFinished,
+    RunStarted,
+    Status,
+    TaskFinished,
+    TaskStarted,
+    VerdictGiven,
+    to_line,
 )
 from pipeline.judging.outcomes import Outcome
 from pipeline.ledger import CallId, Entry, Ledger
@@ -134,7 +146,7 @@ def _attempt(made: Made, task: PlannedTask, epoch: int, t: float, rng: random.Ra
         earned += c.weight if met else 0
         events.append(_call(made, task, epoch, c.id, t, 0.004))
         events.append(VerdictGiven(t=t, task=task.key, epoch=epoch, criterion=c.id, verdict=met, strict=met,
-                                   cause="no_verdict" if met is None else "", model="claude-sonnet-4-6"))
+                                   cause="no_verdict" if met is None else "", model=made.judge.rsplit("/", 1)[-1]))
     maximum = sum(c.weight for c in task.criteria if c.weight > 0)
     stage, reason = FAULTS.get(outcome, ("", ""))
     events.append(TaskFinished(t=t, task=task.key, epoch=epoch, outcome=outcome, cut=cut, stage=stage, reason=reason,

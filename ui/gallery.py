@@ -1,0 +1,177 @@
+"""`/gallery`: listed runs and published results. Never ranks runs together that differ in judge, prompt or tasks.
+
+Published scores have no intervals, so they have no rank either; the page says so.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pipeline.report.figures import Summary
+from pipeline.report.stats import Interval, Rank, ranks
+from pipeline.report.view import RunView
+from ui.results.frame import Page, day
+from ui.results.head import card_facts, subset_short
+from ui.results.published import Published, published
+
+SORTS = ("score", "model", "date", "cost")
+MOST = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the gallery. `id` is the run's public id, "" for a published result; `kind` "run" or as published."""
+
+    id: str
+    kind: str
+    model: str
+    judge: str
+    prompt: str
+    subset: str
+    score: float | None
+    interval: Interval | None
+    attempted: float | None
+    tasks: int
+    date: str
+    cost: float | None
+    differences: tuple[str, ...]
+    status: str = ""
+    published: Published | None = None
+    alike: tuple[Any, ...] = ()
+    rank: Rank | None = None
+    note: str = ""
+
+    @property
+    def plain_judge(self) -> str:
+        """The judge without the route it was reached by, so that a filter shows one judge once."""
+        return plain(self.judge)
+
+
+def plain(model: str) -> str:
+    """A model's name without provider prefixes: the last part of its path."""
+    return model.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Entries that may be compared: same judge, same prompt text, same tasks. `ranked` False: a list without places."""
+
+    judge: str
+    prompt: str
+    subset: str
+    entries: list[Entry] = field(default_factory=list)
+    ranked: bool = True
+
+
+def entry_of(row_id: str, view: RunView, summary: Summary) -> Entry:
+    """A listed run's line."""
+    facts = card_facts(view)
+    own = summary.scored
+    alike = (*facts.values(), view.epochs, view.spec.get("verdict_parser"), view.spec.get("verdict_retries"))
+    return Entry(
+        row_id,
+        "run",
+        summary.solver,
+        summary.judge,
+        facts["prompt"],
+        subset_short(view),
+        own.value,
+        own.interval,
+        summary.attempted.value,
+        own.tasks,
+        day(view.started),
+        summary.spend.cost_per_task,
+        summary.differences,
+        view.status,
+        alike=alike,
+        note=own.note,
+    )
+
+
+def published_entries() -> list[Entry]:
+    """The published results as lines."""
+    return [
+        Entry("", p.kind, p.model, p.judge, p.prompt, p.subset, p.score, None, None, 0, p.date, None, (), "", p, (p.kind, p.source))
+        for p in published()
+    ]
+
+
+def rankings(entries: Sequence[Entry]) -> list[Ranking]:
+    """Groups of entries that may stand in one list, the largest first. Places show ties where intervals overlap."""
+    groups: dict[tuple[Any, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.alike, []).append(entry)
+    found = []
+    for items in groups.values():
+        first = items[0]
+        ranked = first.kind == "run" and len(items) > 1
+        if ranked:
+            scored = [e for e in items if e.score is not None]
+            places = dict(zip(map(id, scored), ranks([e.interval for e in scored]), strict=True))
+            items = [replace(e, rank=places.get(id(e))) for e in items]
+        found.append(Ranking(first.judge, first.prompt, first.subset, items, ranked))
+    return sorted(found, key=lambda g: -len(g.entries))
+
+
+def ordered(entries: Sequence[Entry], sort: str, down: bool) -> list[Entry]:
+    """Entries in the asked order; what has no score or no cost comes last in either direction."""
+    if sort in ("score", "cost"):
+        have = [e for e in entries if getattr(e, sort) is not None]
+        have.sort(key=lambda e: getattr(e, sort), reverse=down)
+        return have + [e for e in entries if getattr(e, sort) is None]
+    return sorted(entries, key=lambda e: (getattr(e, sort).casefold(), e.model), reverse=down)
+
+
+class Gallery:
+    """The page's handler over a `runner.service.RunService`."""
+
+    def __init__(self, service: Any) -> None:
+        self.service = service
+
+    async def page(self, request: Request) -> Response:
+        """The gallery, filtered and sorted by query parameters; works without scripts."""
+        page = Page(request)
+        every = [*await self._runs(), *published_entries()]
+        query = request.query_params
+        wanted = {k: query.get(k, "") for k in ("judge", "prompt", "subset", "q")}
+        sort = query.get("sort") if query.get("sort") in SORTS else "score"
+        down = query.get("dir", "down" if sort == "score" else "up") == "down"
+        shown = [e for e in every if _fits(e, wanted)]
+        groups = [Ranking(g.judge, g.prompt, g.subset, ordered(g.entries, str(sort), down), g.ranked) for g in rankings(shown)]
+        return page.respond(
+            "gallery.html",
+            runs=[g for g in groups if g.entries[0].kind == "run"],
+            others=[g for g in groups if g.entries[0].kind != "run"],
+            judges=sorted({e.plain_judge for e in every}),
+            prompts=sorted({e.prompt for e in every if e.prompt}),
+            subsets=sorted({e.subset for e in every}),
+            wanted=wanted,
+            sort=sort,
+            down=down,
+            sorts=SORTS,
+            shown=len(shown),
+            every=len(every),
+        )
+
+    async def _runs(self) -> list[Entry]:
+        await self.service.open()
+        found = []
+        for row in self.service.recent(MOST):
+            view = await self.service.view(row.id)
+            summary = await self.service.summary(row.id) if view else None
+            if view is not None and summary is not None:
+                found.append(await asyncio.to_thread(entry_of, row.id, view, summary))
+        return found
+
+
+def _fits(entry: Entry, wanted: dict[str, str]) -> bool:
+    return (
+        wanted["judge"] in ("", entry.plain_judge)
+        and wanted["prompt"] in ("", entry.prompt)
+        and wanted["subset"] in ("", entry.subset)
+        and wanted["q"].casefold() in f"{entry.model} {entry.judge}".casefold()
+    )

@@ -1,0 +1,68 @@
+"""Who may see text on a result page, and the texts themselves. The one place that decides it for the pages.
+
+The demo's text is free. Gated text is shown only to the run's owner, and on a hosted server only after their own
+token has opened the data set again: nobody's token but theirs is ever used for it.
+"""
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from pipeline.data.records import Task
+from pipeline.errors import UserError
+from pipeline.report.view import RunView
+from pipeline.spec import ModelSpec, Places, RunSpec
+from runner.addresses import hosted
+from ui.signin import token_of
+
+KEPT = 4
+_tasks: OrderedDict[str, dict[str, Task]] = OrderedDict()
+
+
+def may_see_text(request: Request, found: Any) -> bool:
+    """Whether the one who asks may see task, answer and judge text of the run behind `found` (a `runner.sharing.Access`)."""
+    if found.demo:
+        return True
+    if not found.text:
+        return False
+    return found.meta.source != "hub" or not hosted() or token_of(request) is not None
+
+
+def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str]) -> dict[str, Task] | None:
+    """The run's tasks with their text, by key. Check `may_see_text` first; may take seconds, so call it in a thread.
+
+    None where the data cannot be had, is no longer the run's, or the viewer's token does not open it.
+    """
+    from pipeline.data.sources import load_tasks
+
+    source = found.meta.source
+    token = token_of(request) if source == "hub" else None
+    if source == "hub" and hosted() and token is None:
+        return None
+    key = f"{source}-{view.data.digest if view.data else ''}" if source == "demo" else found.key
+    if source != "hub" and key in _tasks:
+        _tasks.move_to_end(key)
+        return _tasks[key]
+    try:
+        loaded = load_tasks(_data_spec(view, source), _places(places), token).by_key()
+    except (UserError, OSError, ValueError):
+        return None
+    if source != "hub":
+        _tasks[key] = loaded
+        while len(_tasks) > KEPT:
+            _tasks.popitem(last=False)
+    return loaded
+
+
+def _data_spec(view: RunView, source: Any) -> RunSpec:
+    data = view.data
+    return RunSpec(source=source, repo=str(view.spec.get("repo", "")), revision=data.revision if data else "",
+                   data_digest=data.digest if data else "", solver=ModelSpec(model="none/none"),
+                   allow_missing_resources=True, prompt_version="v3")
+
+
+def _places(places: dict[str, str]) -> Places:
+    paths = {k: Path(v) for k, v in places.items() if k in ("csv_path", "resources_dir", "cache_dir")}
+    return Places(run_dir=Path(), **paths)

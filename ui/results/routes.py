@@ -1,0 +1,35 @@
+"""The routes of the server-rendered pages. Evaluates nothing, stores nothing; a run is asked of the service each time."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+
+from ui.compare import Compare
+from ui.explore import Explore
+from ui.gallery import Gallery
+from ui.results.access import may_see_text as may_see_text_by_default
+from ui.results.run_page import RunPage
+from ui.visitor import hf_user
+
+
+def routes(service: Any, may_see_text: Callable[[Request, Any], bool | Awaitable[bool]] | None = None, sources: Any = None,
+           viewer: Callable[[Request], str | None] = hf_user) -> list[Route]:
+    """All routes of this package.
+
+    Args:
+        service: a `runner.service.RunService`.
+        may_see_text: whether the visitor may see the text of a run, given its `runner.sharing.Access`; may be async.
+        sources: a `ui.sources.Sources` for the explore page; None means the demo tasks alone.
+        viewer: Hugging Face user name of the one who asks, or None.
+    """
+    run = RunPage(service, may_see_text or may_see_text_by_default, viewer)
+    compare, gallery, explore = Compare(service, viewer), Gallery(service), Explore(sources)
+    return [
+        Route("/r/{rid}", run.page), Route("/r/{rid}/card.png", run.card), Route("/r/{rid}/charts.json", run.charts),
+        Route("/r/{rid}/share", run.share, methods=["POST"]), Route("/r/{rid}/delete", run.delete, methods=["POST"]),
+        Route("/gallery", gallery.page), Route("/compare", compare.page), Route("/compare/charts.json", compare.charts),
+        Route("/explore", explore.page), Route("/explore/charts.json", explore.charts),
+        Route("/explore/estimate", explore.estimate, methods=["GET", "POST"]),
+    ]
