@@ -74,7 +74,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     """
     from pipeline.judging.generation import config_of, transport_of
 
-    values = {k: v for k, v in vars(args).items() if v is not None and v is not False}
+    values = {k: v for k, v in vars(args).items() if v is not None and (v is not False or "." in k)}
     for name, variable in ENVIRONMENT.items():
         if name not in values and os.environ.get(variable):
             values[name] = os.environ[variable]
