@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,8 @@ from pipeline.data import hub
 from pipeline.data.records import TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.errors import UserError
-from pipeline.spec import ModelSpec, Places, RunSpec
+from pipeline.spec import Credentials, ModelSpec, Places, RunSpec
+from runner.addresses import hosted
 
 State = Literal["demo", "no_access", "open", "error"]
 OPEN_SECONDS = 60.0  # how long a passed check is trusted
@@ -170,9 +171,17 @@ class Gate:
             gone = [i for i, s in self._slots.items() if now - s.used > IDLE_SECONDS or (s.expires and s.expires <= now)]
             for account_id in gone:
                 del self._slots[account_id]
+            known = {self._path(account_id).name for account_id in self._slots}
         for account_id in gone:
             shutil.rmtree(self._path(account_id), ignore_errors=True)
+        self._remove_strays(known)
         return len(gone)
+
+    def _remove_strays(self, known: set[str]) -> None:
+        """Delete what a worker wrote after its visitor had signed out."""
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            if folder.name not in known and folder.stat().st_mtime < self._clock() - IDLE_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
     # -- inside
 
@@ -257,6 +266,19 @@ def may_see(found: Any, account: Account | None, state: GateState | None, hosted
     if not hosted:
         return True
     return found.meta.bound and account is not None and state is not None and state.state == "open"
+
+
+def refuse_ungated(spec: RunSpec, credentials: Credentials, user: str | None, places: Mapping[str, Any] | None) -> None:
+    """On a hosted page, take no run on anything but the demo unless it is wholly a signed-in visitor's own.
+
+    Raises:
+        UserError: nobody is signed in, or the run would read with another token or from another cache than theirs.
+    """
+    if not hosted() or spec.source == "demo":
+        return
+    if spec.source != "hub" or not (user and credentials.hf_token and (places or {}).get("cache_dir")):
+        raise UserError("These tasks are not open to you here.", "The demo tasks, or the full set after signing in.",
+                        "Sign in with Hugging Face, or choose the demo tasks.")
 
 
 def data_spec() -> RunSpec:

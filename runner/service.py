@@ -22,6 +22,7 @@ from pipeline.report.view import RunView
 from pipeline.spec import Credentials, RunSpec
 from runner import sharing
 from runner.folded import Cache, Folded, card
+from runner.gate import refuse_ungated
 from runner.host import Host
 from runner.limits import Admission, Limits
 from runner.live import LiveRun, Watched
@@ -128,6 +129,7 @@ class RunService:
             UserError: a limit is reached, or the engine does not start.
         """
         await self.open()
+        refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         self.limits.check_size(spec)
         self._check_start(owner)
         secret, digest = sharing.new_secret(), sharing.owner_digest(self.store.salt, owner.hf_user)
@@ -180,6 +182,7 @@ class RunService:
         if spec is None or found.meta.pulled:
             raise UserError("What this run needs to go on is not here.", "", "Start it anew.")
         spec = _changed(spec, changes or {})
+        refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         folded = (await self.watch(key)).folded
         if key in self.host.live or key not in self.store.metas:
             raise UserError("This run is going on.", "", "Watch it, or stop it first.")

@@ -3,8 +3,9 @@
 Facts hold nothing that the public record does not. Going on reads the keys of this session from the vault.
 """
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -24,9 +25,13 @@ HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
 CAPS = ("max_cost", "max_calls", "max_tokens")
 
 
-def routes(service: RunService, ring: KeyRing) -> list[Route]:
-    """The routes under /live/."""
-    room = _Live(service, ring)
+def routes(service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}) -> list[Route]:
+    """The routes under /live/.
+
+    Args:
+        places: where a run on the given source may keep the Hub's files for whoever asks; raises UserError without access.
+    """
+    room = _Live(service, ring, places)
     return [
         Route("/live/{rid}/facts", room.facts, methods=["GET"]),
         Route("/live/{rid}/resume", room.resume, methods=["POST"]),
@@ -34,8 +39,8 @@ def routes(service: RunService, ring: KeyRing) -> list[Route]:
 
 
 class _Live:
-    def __init__(self, service: RunService, ring: KeyRing) -> None:
-        self.service, self.ring = service, ring
+    def __init__(self, service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]]) -> None:
+        self.service, self.ring, self.places = service, ring, places
 
     async def facts(self, request: Request) -> Response:
         """What the head of the live page says; 404 for every id that opens nothing."""
@@ -57,7 +62,8 @@ class _Live:
             changes = _changes(await request.body())
             view = (await self.service.watch(found.key)).folded.view
             keys = self._credentials(view.spec, request)
-            await self.service.resume(rid, keys, {"pilot": False, **changes}, visitor.owner(request))
+            places = await asyncio.to_thread(self.places, request, found.meta.source)
+            await self.service.resume(rid, keys, {"pilot": False, **changes}, visitor.owner(request), places)
         except UserError as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         return JSONResponse({"ok": True}, headers=HEADERS)
@@ -73,7 +79,7 @@ class _Live:
             if spec[role].get("base_url"):  # the run stays at its own address, whatever address was typed with the key
                 fields = {**(fields or {}), "base_url": spec[role]["base_url"]}
             found[role] = credentials_for(provider_id, fields or {})
-        return Credentials(found["solver"], found["judge"], token)
+        return Credentials(found["solver"], found["judge"], token if spec.get("source") == "hub" else None)
 
 
 def held_fields(ring: KeyRing, session: str, role: str, provider_id: str, hf_token: str | None) -> dict[str, str] | None:

@@ -20,11 +20,13 @@ from starlette.middleware import Middleware  # noqa: E402
 from starlette.middleware.cors import CORSMiddleware  # noqa: E402
 
 from runner import api  # noqa: E402
+from runner.gate import Gate  # noqa: E402
 from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
-from ui import assets, keys, page, privacy, run_routes, visitor  # noqa: E402
+from ui import assets, keys, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.handlers import Room, connect  # noqa: E402
 from ui.sources import Sources  # noqa: E402
@@ -46,17 +48,21 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     Args:
         service: another service than the real one on `home`, for tests.
     """
-    service = service or RunService(home)
+    owner = signin.take_owner_tokens()
+    service = service or RunService(home, mirror=owner.mirror)
+    gated = Gated(Gate(home), signin.configured())
     vault, lists = Vault(), ModelLists()
     ring = keys.KeyRing(vault)
-    room = Room(service, ring, lists, Sources())
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(service, vault), middleware=[
-        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[])])
+    room = Room(service, ring, lists, Sources(gated))
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(service, vault, gated.gate), middleware=[
+        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[]),
+        Middleware(signin.SignIn, on_out=gated.gate.forget)])
+    signin.attach(app)  # puts the session around all of these
     app.router.routes += [
-        *assets.routes, *keys.routes(ring, OpenRouterOAuth(vault), lists), *run_routes.routes(service, ring),
-        *api.routes(service, visitor.hf_user), *privacy.routes, *_results(service, room),
+        *assets.routes, *keys.routes(ring, OpenRouterOAuth(vault), lists), *run_routes.routes(service, ring, gated.places),
+        *api.routes(service, visitor.hf_user), *privacy.routes, *_results(service, room, gated),
     ]
-    app.state.service, app.state.room = service, room
+    app.state.service, app.state.room, app.state.gated = service, room, gated
     return _with_gradio(app, room)
 
 
@@ -70,17 +76,17 @@ def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
         mcp_server=False, pwa=False, theme=theme(), head=HEAD, i18n=page.I18N, favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"))
 
 
-def _results(service: RunService, room: Room) -> list[Any]:
+def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
     """The routes of the result pages."""
     try:
         found = importlib.import_module("ui.results")
     except ImportError as error:
         log.warning("the result pages are missing: %s", error)
         return []
-    return list(found.routes(service, sources=room.sources, viewer=visitor.hf_user))
+    return list(found.routes(service, may_see_text=gated.may_see, sources=room.sources, viewer=visitor.hf_user))
 
 
-def _life(service: RunService, vault: Vault) -> Any:
+def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
     @contextlib.asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         import asyncio
@@ -89,13 +95,16 @@ def _life(service: RunService, vault: Vault) -> Any:
             while True:
                 await asyncio.sleep(60)
                 vault.sweep()
+                await asyncio.to_thread(gate.sweep)
 
         await service.open()
+        await asyncio.to_thread(gate.open)
         sweeping = asyncio.create_task(forget())
         try:
             yield
         finally:
             sweeping.cancel()
             await service.close()
+            await asyncio.to_thread(gate.close)
 
     return life

@@ -1,12 +1,11 @@
 """Which tasks the form can offer to whom, loaded once and kept. Never shows a gated text and never decides about access.
 
 The demo is for everyone, a local file and the Hub for whoever starts the app on their own machine. On a hosted Space the
-gated set is added by `runner.gate` where it is present.
+gated set is added by `ui.gated`. `Offer.url` is where the visitor can do something about what `why` says.
 """
 
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pipeline.data.sources import load_tasks
 from pipeline.errors import UserError
 from pipeline.spec import ModelSpec, Places, RunSpec
 from runner.addresses import hosted
+from ui import signin
 from ui.words import say
 
 NOWHERE = Path(os.devnull)
@@ -30,12 +30,13 @@ class Offer:
     why: str
     places: dict[str, Any]
     repo: str = ""
+    url: str = ""
 
 
 class Sources:
-    """The task sets of this server. `gate(kind, request)` may add a source for a signed-in visitor."""
+    """The task sets of this server. `gate` (a `ui.gated.Gated`) adds the gated set on a hosted page."""
 
-    def __init__(self, gate: Callable[[str, Any], Offer | None] | None = None) -> None:
+    def __init__(self, gate: Any = None) -> None:
         self._gate = gate
         self._kept: dict[str, TaskSet] = {}
         self._lock = threading.Lock()
@@ -43,15 +44,20 @@ class Sources:
     def kinds(self) -> list[str]:
         """What the form offers on this machine."""
         if hosted():
-            return ["demo"]
+            return self._gate.kinds() if self._gate else ["demo"]
         return ["demo", "hub", *(["local"] if _local_places() else [])]
 
     def offer(self, kind: str, w: dict[str, str], request: Any = None) -> Offer:
         """The source, loaded; `tasks` is None where it cannot be had, and `why` then says the reason."""
-        if self._gate and (found := self._gate(kind, request)):
-            return found
-        if kind not in self.kinds():
-            kind = "demo"
+        if self._gate and hosted() and request is not None:
+            return self._gate.offer(kind, request, w, self._offer("demo", w))
+        return self._offer(kind if kind in self.kinds() and not (hosted() and kind == "hub") else "demo", w)
+
+    def default(self, request: Any) -> str:
+        """The source this visitor's form starts with. May ask the Hub: call it in a thread."""
+        return self._gate.default(request) if self._gate and hosted() else "demo"
+
+    def _offer(self, kind: str, w: dict[str, str]) -> Offer:
         places = _local_places() if kind == "local" else {}
         try:
             tasks = self._load(kind, places)
@@ -64,7 +70,8 @@ class Sources:
         with self._lock:
             if kind not in self._kept:
                 spec = RunSpec(source=kind, solver=ModelSpec(model="demo/strong"))  # type: ignore[arg-type]
-                self._kept[kind] = load_tasks(spec, Places(run_dir=NOWHERE, **places))
+                token = signin.token_of(None) if kind == "hub" else None
+                self._kept[kind] = load_tasks(spec, Places(run_dir=NOWHERE, **places), token)
             return self._kept[kind]
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from runner.addresses import hosted
 from runner.sharing import Owner
+from ui import signin
 
 COOKIE = "l2_session"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32,64}")
@@ -48,27 +49,17 @@ def cookies_of(request: Any) -> dict[str, str]:
 
 
 def hf_user(request: Any) -> str | None:
-    """Hugging Face user name of a signed-in visitor, as Gradio's sign-in keeps it in its signed cookie; else None."""
-    info = _signed_in(request).get("userinfo")
-    name = info.get("preferred_username") if isinstance(info, Mapping) else None
-    return name if isinstance(name, str) and name else None
+    """The lasting id of a signed-in visitor's Hugging Face account, which names its owner; None once the sign-in has ended."""
+    found = signin.account(request)
+    return found.id if found else None
 
 
 def hf_token(request: Any) -> str | None:
-    """The signed-in visitor's own token while it is valid, else None. Goes to the engine's pipe and nowhere else."""
-    import time
+    """The signed-in visitor's own token while it is valid; on one's own machine the machine's. Else None.
 
-    info = _signed_in(request)
-    token, until = info.get("access_token"), info.get("expires_at")
-    fresh = not isinstance(until, int | float) or until > time.time()
-    return token if isinstance(token, str) and token and fresh else None
-
-
-def _signed_in(request: Any) -> Mapping[str, Any]:
-    scope = getattr(_request_of(request), "scope", None) or {}
-    session = scope.get("session")
-    found = session.get("oauth_info") if isinstance(session, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    Goes to the Hub, to Hugging Face's own providers and to the engine's pipe, and nowhere else.
+    """
+    return signin.token_of(request)
 
 
 def owner(request: Any) -> Owner:
