@@ -135,7 +135,7 @@ def _advanced(row: Setting, value: Any) -> Any:
     """The value of one row in its own kind; None where it is empty and may be."""
     if row.many:
         return tuple(part.strip() for part in str(value or "").replace("\n", ",").split(",") if part.strip())
-    if value is None or value == "":
+    if value is None or str(value).strip() == "":
         return None
     if row.kind is int:
         return _whole(row.name, value)
@@ -145,8 +145,11 @@ def _advanced(row: Setting, value: Any) -> Any:
 
 
 def _number(name: str, value: Any) -> float:
+    text = str(value).strip().removeprefix("$").strip()
+    if "," in text and "." not in text and text.count(",") == 1:
+        text = text.replace(",", ".")  # half a dollar is 0,5 in much of the world
     try:
-        number = float(value)
+        number = float(text)
     except (TypeError, ValueError):
         number = float("nan")
     if not -1e12 < number < 1e12:
@@ -162,7 +165,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _money(value: Any) -> float | None:
-    if value is None or value == "":
+    if value is None or str(value).strip() == "":
         return None
     number = _number("max_cost", value)
     if number < 0:

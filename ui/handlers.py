@@ -3,6 +3,7 @@
 Handlers know components only by name. A key is read from the vault for the length of one call and put nowhere.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import gradio as gr
 from pipeline.errors import UserError
 from pipeline.spec import RunSpec
 from runner.providers.catalogue import provider
-from runner.providers.judges import known_model, label, stability
+from runner.providers.judges import label, stability
 from runner.providers.models import ModelList, ModelLists
 from runner.providers.names import split_model_name
 from runner.providers.probe import Probe, probe
@@ -22,6 +23,7 @@ from runner.service import RunService
 from ui import visitor
 from ui.estimate_panel import Worked, panel, work_out
 from ui.form import Keys, credentials_of, spec_of, values_of, why_not
+from ui.gated import account_html, source_html
 from ui.keys import KeyRing
 from ui.page import JUDGE, SOLVER, Parts, model_choices, task_choices
 from ui.run_routes import held_fields
@@ -74,7 +76,7 @@ def connect(demo: gr.Blocks, parts: Parts, room: Room) -> None:
     """Wire the components to their handlers."""
     f, o = parts.field, parts.other
     acts = Acts(room)
-    shown = [o["estimate"], o["why"], o["run"], o["pilot"], f["max_cost"]]
+    shown = [o["estimate"], o["why"], o["run"], o["pilot"], f["max_cost"], o["source_why"]]
     quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     with demo:
         changes = [c.change for name, c in f.items() if name not in ("max_cost", "cap_auto")]
@@ -85,12 +87,16 @@ def connect(demo: gr.Blocks, parts: Parts, room: Room) -> None:
             models = [f[f"{role}_provider"], f[f"{role}_model"]]
             f[f"{role}_provider"].input(acts.models(role, fresh=True), models, models[1], **quick)
             o["keys"].submit(acts.models(role, fresh=False), models, models[1], **quick)
+        judge = [f["judge_provider"], f["judge_model"]]
+        f["solver_provider"].input(acts.judge_along, [f["solver_provider"], judge[0]], judge, **quick)
         roles = [f["solver_provider"], f["judge_provider"], f["solver_model"], f["judge_model"]]
         gr.on([c.change for c in roles] + [demo.load], acts.note, [*roles, f["prompt_version"]], o["model_note"], **quick)
         gr.on([c.change for c in roles] + [demo.load], None, roles, None, js=ROLES_JS, **quick)
         filters = [f[n] for n in ("competency", "subcompetency", "context", "sample_limit")]
         f["source"].input(acts.source, f["source"], [o["source_why"], *filters], **quick)
-        demo.load(acts.arrive, None, [o["tabs"], *filters[:3], f["task_ids"], o["source_why"]], **quick)
+        tail = [o["account"], f["source"], f["sample_limit"], o["source_why"]]
+        demo.load(acts.arrive, None, [o["tabs"], *filters[:3], f["task_ids"], *tail], **quick)
+        o["back"].click(acts.back, f["source"], [*filters[:3], *tail], **quick)
         _presets(parts, acts, quick)
         for name in ("run", "pilot"):
             begun = o[name].click(acts.start(pilot=name == "pilot"), parts.inputs, [o["started"], o["why"], o["tabs"]],
@@ -122,16 +128,21 @@ class Acts:
     async def refresh(self, request: gr.Request, *given: Any) -> tuple[Any, ...]:
         """Estimate, sentence, both buttons and the limit, after any change."""
         w = table(request)
-        worked, why = await self._work_out(values_of(given), w, request)
+        values = values_of(given)
+        worked, why = await self._work_out(values, w, request)
         off = bool(why)
-        cap = gr.skip() if worked is None or worked.cap is None else worked.cap
-        return panel(worked, w), _why(why or w["why_ready"], off), gr.update(interactive=not off), gr.update(interactive=not off), cap
+        cap: Any = gr.skip()
+        if values["cap_auto"] and worked is not None:
+            cap = "" if worked.cap is None else f"{worked.cap:.4f}".rstrip("0").rstrip(".")
+        source = source_html(await asyncio.to_thread(self.room.sources.offer, values["source"] or "demo", w, request), w)
+        return panel(worked, w), _why(why or w["why_ready"], off), gr.update(interactive=not off), gr.update(interactive=not off), cap, source
 
     async def _work_out(self, values: dict[str, Any], w: dict[str, str], request: gr.Request) -> tuple[Worked | None, str]:
         """What the run would be, and why it cannot start ("" where it can)."""
-        offer = self.room.sources.offer(values["source"] or "demo", w, request)
+        offer = await asyncio.to_thread(self.room.sources.offer, values["source"] or "demo", w, request)
         if offer.tasks is None:
             return None, offer.why
+        values = {**values, "source": offer.kind}
         keys = keys_of(self.room, values, request)
         why = why_not(values, keys, w)
         try:
@@ -158,30 +169,49 @@ class Acts:
 
         return choices
 
+    def judge_along(self, solver: str, judge: str) -> tuple[Any, Any]:
+        """A scripted judge makes no sense of a real model: the judge moves to the same provider's first known one."""
+        known = provider(solver).judges
+        if judge != "demo" or solver == "demo" or not known:
+            return gr.skip(), gr.skip()
+        return solver, gr.update(choices=model_choices(solver, "judge"), value=known[0])
+
     def note(self, solver: str, judge: str, solver_model: str, judge_model: str, prompt: str, request: gr.Request) -> str:
         """What is known of the chosen judge, in one line."""
-        if not judge_model:
+        if not judge_model or judge == "demo":
             return ""
         name = f"{provider(judge).prefix}/{str(judge_model).strip()}"
-        if judge == "demo":
-            return ""
         sentence = f"{label(name)[:1].upper()}{label(name)[1:]}. {stability(name, prompt or 'v1')}"
-        return f'<div class="l2"><p class="help">{escape(sentence)}</p></div>' if known_model(name) or judge else ""
+        return f'<div class="l2"><p class="help">{escape(sentence)}</p></div>'
 
     def source(self, kind: str, request: gr.Request) -> tuple[Any, ...]:
         """Another task set: its sentence, its filters, its size."""
         offer = self.room.sources.offer(kind, table(request), request)
-        return (_source_why(offer), *_filters(offer), _limit(offer))
+        return (source_html(offer, table(request)), *_filters(offer), _limit(offer))
 
     def arrive(self, request: gr.Request) -> tuple[Any, ...]:
         """A visitor opens the page: the live tab for a run's link, the filters that a link carries, words of their language."""
-        query = request.query_params
-        offer = self.room.sources.offer("demo", table(request), request)
+        query, w = request.query_params, table(request)
+        offer = self.room.sources.offer(query.get("source") or self.room.sources.default(request), w, request)
         choices = task_choices(offer)
         wanted = {name: [v for v in query.getlist(name)] if hasattr(query, "getlist") else [] for name in ("competency", "subcompetency", "context")}
         values = [[value for text, value in choices[name] if _wanted(name, value, wanted[name])] for name in wanted]
         ids = query.get("task_ids", "")
-        return (gr.Tabs(selected="live") if query.get("run") else gr.skip(), *(v if v else gr.skip() for v in values), ids or gr.skip(), _source_why(offer))
+        if offer.kind == "demo":  # the page was built with its choices
+            source, limit, filters = gr.skip(), gr.skip(), [v if v else gr.skip() for v in values]
+        else:
+            source, limit = offer.kind, _limit(offer)
+            filters = [gr.update(choices=choices[name], value=value) for name, value in zip(wanted, values, strict=True)]
+        tabs = gr.Tabs(selected="live") if query.get("run") else gr.skip()
+        return tabs, *filters, ids or gr.skip(), account_html(request, w), source, limit, source_html(offer, w)
+
+    def back(self, kind: str, request: gr.Request) -> tuple[Any, ...]:
+        """The visitor is back on the page, perhaps from the terms: the gate is asked again, and the full set taken where it opens."""
+        w, sources = table(request), self.room.sources
+        opened = sources.default(request) == "hub"
+        offer = sources.offer("hub" if opened else kind, w, request)
+        changed = [*_filters(offer), offer.kind, _limit(offer)] if opened else [gr.skip()] * 5
+        return *changed[:3], account_html(request, w), *changed[3:], source_html(offer, w)
 
     def preset_demo(self) -> tuple[Any, ...]:
         """Everything back to a run that starts without a key."""
@@ -218,13 +248,14 @@ class Acts:
         worked, why = await self._work_out(values, w, request)
         if why or worked is None:
             raise UserError(why or w["why_not_here"])
-        offer = self.room.sources.offer(values["source"] or "demo", w, request)
+        offer = await asyncio.to_thread(self.room.sources.offer, values["source"] or "demo", w, request)
         keys = keys_of(self.room, values, request)
         if offer.tasks is None:
             raise UserError(offer.why)
-        spec = worked.spec.model_copy(update={"pilot": pilot, "data_digest": offer.tasks.source.digest, "max_cost": worked.limit})
+        data = offer.tasks.source  # the run reads the very commit that was shown here
+        spec = worked.spec.model_copy(update={"pilot": pilot, "revision": data.revision, "data_digest": data.digest, "max_cost": worked.limit})
         spec = await self._probed(spec, keys)
-        credentials = credentials_of(values, keys, visitor.hf_token(request))
+        credentials = credentials_of(values, keys, visitor.hf_token(request) if spec.source == "hub" else None)
         return await self.room.service.start(spec, credentials, offer.places, visitor.owner(request), worked.public,
                                              await live_prices(self.room, values, keys) or None)
 
@@ -256,10 +287,6 @@ def _wanted(name: str, value: str, given: list[str]) -> bool:
 
 def _why(sentence: str, off: bool) -> str:
     return f'<div class="l2"><p class="why {"off" if off else "on"}" role="status">{escape(sentence)}</p></div>'
-
-
-def _source_why(offer: Offer) -> str:
-    return f'<div class="l2"><p class="note{"" if offer.tasks else " bad"}">{escape(offer.why)}</p></div>'
 
 
 def _size(offer: Offer) -> int:

@@ -63,8 +63,7 @@ def _map() -> str:
 <section class="panel map">
   {w("live_map", "h2")}{w("live_map_help", "p", "help")}
   <ul class="legend">{legend}</ul>
-  <ol class="layers">{layers}</ol>
-  <div class="map-box"><canvas data-map tabindex="0" role="application" aria-describedby="map-tip"></canvas></div>
+  <div class="map-box"><ol class="layers" aria-hidden="true" data-layers>{layers}</ol><canvas data-map tabindex="0" role="application" aria-describedby="map-tip"></canvas></div>
   <p class="tip" id="map-tip" role="status" data-tip>&nbsp;</p>
 </section>"""
 
@@ -111,8 +110,7 @@ def live_fragment() -> str:
   <div data-run hidden>
     {_head()}
     {_score()}
-    <div class="live-grid">{_map()}<div class="live-side">{_side()}</div></div>
-    <div class="live-below">{_below()}</div>
+    <div class="live-grid"><div class="live-main">{_map()}{_below()}</div><div class="live-side">{_side()}</div></div>
   </div>
 </div>"""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from pipeline.settings import Setting, setting
+from pipeline.settings import Setting
 from runner.providers.catalogue import PROVIDERS, provider
 from runner.providers.models import bundled
 from ui.form import ADVANCED, DEFAULT_CAP_TASKS, FIELDS, context_value
@@ -46,7 +46,9 @@ def build(offer: Offer, kinds: list[str]) -> tuple[gr.Blocks, Parts]:
     """The page for the tasks of `offer`; `kinds` are the sources to choose from."""
     parts = Parts()
     with gr.Blocks(title="L2-Bench Live", fill_width=False, analytics_enabled=False) as demo:
-        gr.HTML(_header(), elem_id="head")
+        _html(_header(), elem_id="head")
+        parts.other["account"] = _html("", elem_id="account")
+        parts.other["back"] = gr.Button("", visible="hidden", elem_id="gate-back")
         with gr.Tabs(elem_id="tabs") as tabs:
             parts.other["tabs"] = tabs
             with gr.Tab(t("nav_run"), id="run"):
@@ -56,8 +58,13 @@ def build(offer: Offer, kinds: list[str]) -> tuple[gr.Blocks, Parts]:
             with gr.Tab(t("nav_mine"), id="mine", render_children=True) as mine:
                 gr.HTML(mine_fragment(), js_on_load=MINE_JS, elem_id="mine", apply_default_css=False)
                 parts.other["mine"] = mine
-        gr.HTML(f'<footer class="l2 l2-foot">{word("foot_scripted")}<a href="/privacy">{word("nav_privacy")}</a></footer>')
+        _html(f'<footer class="l2 l2-foot">{word("foot_scripted")}<a href="/privacy">{word("nav_privacy")}</a></footer>')
     return demo, parts
+
+
+def _html(text: str, **more: Any) -> Any:
+    """Our own HTML, without the styles that Gradio gives to prose."""
+    return gr.HTML(text, apply_default_css=False, **more)
 
 
 def _header() -> str:
@@ -79,7 +86,7 @@ def _run_tab(parts: Parts, offer: Offer, kinds: list[str]) -> None:
 
 
 def _title(key: str) -> None:
-    gr.HTML(f'<div class="l2">{word(key, "h2")}</div>', elem_classes=["section-title"])
+    _html(f'<div class="l2">{word(key, "h2")}</div>', elem_classes=["section-title"])
 
 
 def _presets(parts: Parts) -> None:
@@ -87,11 +94,11 @@ def _presets(parts: Parts) -> None:
         for name in ("demo", "competency", "learners"):
             with gr.Column(min_width=150, scale=1):
                 parts.other[f"preset_{name}"] = gr.Button(t(f"preset_{name}"), size="md", elem_id=f"preset-{name}")
-                gr.HTML(f'<div class="l2">{word(f"preset_{name}_help", "p", "help")}</div>')
+                _html(f'<div class="l2">{word(f"preset_{name}_help", "p", "help")}</div>')
 
 
 def _models(parts: Parts) -> None:
-    with gr.Group(elem_classes=["card"], elem_id="models"):
+    with gr.Column(elem_classes=["card"], min_width=240, elem_id="models"):
         _title("section_models")
         for role, (provider_id, model) in (("solver", SOLVER), ("judge", JUDGE)):
             with gr.Row():
@@ -101,7 +108,7 @@ def _models(parts: Parts) -> None:
                 parts.field[f"{role}_model"] = gr.Dropdown(
                     model_choices(provider_id, role), value=model, allow_custom_value=True, label=t(f"{role}_model"),
                     info=t(f"{role}_model_help"), elem_id=f"{role}-model", min_width=220)
-        parts.other["model_note"] = gr.HTML("", elem_id="model-note")
+        parts.other["model_note"] = _html("", elem_id="model-note")
         _title("section_keys")
         parts.other["keys"] = gr.HTML('<div class="l2 keys" data-cards></div>', js_on_load=KEYS_JS, elem_id="keys", apply_default_css=False)
 
@@ -118,11 +125,11 @@ def model_choices(provider_id: str, role: str) -> list[str]:
 
 def _tasks(parts: Parts, offer: Offer, kinds: list[str]) -> None:
     choices = task_choices(offer)
-    with gr.Group(elem_classes=["card"], elem_id="tasks"):
+    with gr.Column(elem_classes=["card"], min_width=240, elem_id="tasks"):
         _title("section_tasks")
         parts.field["source"] = gr.Radio([(t(f"source_{k}"), k) for k in kinds], value="demo", label=t("source_label"),
                                          info=t("source_help"), elem_id="source", visible=len(kinds) > 1)
-        parts.other["source_why"] = gr.HTML(f'<div class="l2"><p class="note">{escape(offer.why)}</p></div>', elem_id="source-why")
+        parts.other["source_why"] = _html(f'<div class="l2"><p class="note">{escape(offer.why)}</p></div>', elem_id="source-why")
         parts.field["competency"] = _filter("competency", choices["competency"])
         parts.field["subcompetency"] = _filter("subcompetency", choices["subcompetency"])
         parts.field["context"] = _filter("context", choices["context"])
@@ -157,7 +164,7 @@ def task_choices(offer: Offer) -> dict[str, list[tuple[str, str]]]:
 
 def _advanced(parts: Parts) -> None:
     with gr.Accordion(t("section_advanced"), open=False, elem_id="advanced", elem_classes=["card"]):
-        gr.HTML(f'<div class="l2">{word("advanced_exclusive", "p", "note")}{word("advanced_empty", "p", "help")}</div>')
+        _html(f'<div class="l2">{word("advanced_exclusive", "p", "note")}{word("advanced_empty", "p", "help")}</div>')
         rows = list(ADVANCED)
         for i in range(0, len(rows), 2):
             with gr.Row():
@@ -173,23 +180,23 @@ def _advanced_field(row: Setting) -> Any:
     if row.kind is bool:
         return gr.Checkbox(bool(row.default), **common)
     if row.many:
-        return gr.Textbox(", ".join(row.default), lines=1, max_lines=1, **common)
-    if row.kind is int:
-        return gr.Number(row.default, precision=0, minimum=0, placeholder="", **common)
-    return gr.Number(row.default, step=0.1, minimum=0, placeholder="", **common)
+        return gr.Textbox(", ".join(row.default), max_lines=1, **common)
+    if row.kind in (int, float) and row.default is None:
+        # A Gradio number shows an empty value as 0, and 0 is a setting here.
+        return gr.Textbox("", placeholder="–", max_lines=1, **common)
+    return gr.Number(row.default, precision=0 if row.kind is int else None, step=1 if row.kind is int else 0.1, minimum=0, **common)
 
 
 def _side(parts: Parts) -> None:
-    with gr.Group(elem_classes=["card"], elem_id="before"):
+    with gr.Column(elem_classes=["card"], min_width=240, elem_id="before"):
         _title("section_estimate")
-        parts.other["estimate"] = gr.HTML(f'<div class="l2">{word("est_wait", "p", "help")}</div>', elem_id="estimate")
+        parts.other["estimate"] = _html(f'<div class="l2">{word("est_wait", "p", "help")}</div>', elem_id="estimate")
         with gr.Row():
-            parts.field["max_cost"] = gr.Number(setting("max_cost").default, minimum=0, step=0.1, label=t("max_cost"), info=t("max_cost_help"),
-                                                elem_id="max-cost", placeholder="")
+            parts.field["max_cost"] = gr.Textbox("", placeholder="–", max_lines=1, label=t("max_cost"), info=t("max_cost_help"), elem_id="max-cost")
             parts.field["cap_auto"] = gr.Checkbox(True, label=t("cap_auto"), info=t("cap_auto_help"), elem_id="cap-auto")
-        parts.other["why"] = gr.HTML("", elem_id="why")
+        parts.other["why"] = _html("", elem_id="why")
         with gr.Row(elem_id="go"):
             parts.other["run"] = gr.Button(t("run"), variant="primary", elem_id="run-button", interactive=False)
             parts.other["pilot"] = gr.Button(t("pilot"), elem_id="pilot-button", interactive=False)
-        gr.HTML(f'<div class="l2">{word("run_help", "p", "help")}{word("pilot_help", "p", "help")}</div>')
+        _html(f'<div class="l2">{word("run_help", "p", "help")}{word("pilot_help", "p", "help")}</div>')
         parts.other["started"] = gr.Textbox("", visible="hidden", elem_id="started", label="run")

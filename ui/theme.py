@@ -45,7 +45,7 @@ ONCE = {
     "block_title_text_size": "0.875rem", "block_info_text_size": "0.8125rem", "block_radius": "8px",
     "block_border_width": "0px", "input_border_width": "1px", "block_padding": "4px 0", "block_title_padding": "0", "container_radius": "8px",
     "button_large_radius": "6px", "button_medium_radius": "6px", "input_radius": "6px", "layout_gap": "12px",
-    "form_gap_width": "0px", "checkbox_label_padding": "4px 8px 4px 0", "body_text_size": "1rem", "input_text_size": "0.9375rem",
+    "form_gap_width": "16px", "button_border_width": "1px", "checkbox_label_padding": "4px 8px 4px 0", "body_text_size": "1rem", "input_text_size": "0.9375rem",
 }
 
 

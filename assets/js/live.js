@@ -39,6 +39,14 @@ class Live {
     this.listen();
   }
 
+  // Only with the plan does the run say where its tasks come from and what it differs in.
+  async again() {
+    const reply = await fetch(`/live/${this.id}/facts`).catch(() => null);
+    if (!reply?.ok) return;
+    this.facts = await reply.json();
+    this.introduce();
+  }
+
   gone(reply) {
     this.id = null;
     this.$("empty").textContent = reply && reply.status === 404
@@ -93,8 +101,9 @@ class Live {
     const reply = await fetch(`/api/runs/${this.id}/plan?v=${digest}`);
     this.plan = digest;
     this.model = new Model(await reply.json());
+    await this.again();
     this.map?.close();
-    this.map = new VerdictMap(this.$("map"), this.$("tip"), this.model, this.w);
+    this.map = new VerdictMap(this.$("map"), this.$("tip"), this.$("layers"), this.model, this.w);
     this.$("bars").replaceChildren();
     this.bars = new Bars(this.$("bars"), this.$("bars-table"), this.model, this.w);
     this.$("feed").replaceChildren();

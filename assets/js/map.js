@@ -5,8 +5,8 @@ const LAYERS = ["task", "consensus", "universal"];
 const GAP = 10;
 
 export class VerdictMap {
-  constructor(canvas, tip, model, w) {
-    Object.assign(this, { canvas, tip, model, w, dirty: new Set(), row: 0, col: 0, focused: false });
+  constructor(canvas, tip, heads, model, w) {
+    Object.assign(this, { canvas, heads, tip, model, w, dirty: new Set(), row: 0, col: 0, focused: false });
     this.pen = canvas.getContext("2d", { alpha: false });
     this.slots = model.tasks.map((t) => slotsOf(t));
     this.width = LAYERS.map((_, i) => Math.max(0, ...this.slots.map((s) => s.sizes[i])));
@@ -37,7 +37,7 @@ export class VerdictMap {
     const cols = this.width.reduce((a, b) => a + b, 0) || 1;
     this.size = Math.max(3, Math.min(16, rows > 300 ? 6 : rows > 80 ? 10 : 16));
     this.label = this.size >= 9 ? 46 : 0;
-    this.cell = Math.max(4, Math.min(26, Math.floor((box - this.label - 2 * GAP) / cols)));
+    this.cell = Math.max(4, Math.min(36, Math.floor((box - this.label - 2 * GAP) / cols)));
     const width = this.label + cols * this.cell + 2 * GAP;
     const scale = Math.min(2, devicePixelRatio || 1);
     const height = Math.max(1, rows * this.size);
@@ -48,6 +48,11 @@ export class VerdictMap {
     this.pen.setTransform(scale, 0, 0, scale, 0, 0);
     this.font = `${Math.min(11, this.size - 2)}px ${style.getPropertyValue("--mono") || "monospace"}`;
     this.starts = [0, this.width[0], this.width[0] + this.width[1]];
+    [...this.heads.children].forEach((li, i) => {
+      li.hidden = !this.width[i];
+      li.style.left = `${this.x({ layer: i, at: 0 })}px`;
+      li.style.width = `${this.width[i] * this.cell + GAP - 2}px`;
+    });
     this.pen.fillStyle = this.colour.surface;
     this.pen.fillRect(0, 0, width, height);
     for (let r = 0; r < rows; r++) this.dirty.add(r);

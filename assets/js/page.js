@@ -26,4 +26,18 @@ addEventListener("popstate", () => {
   if (id) current()?.open(id);
 });
 
+// What stands in a searchable list is replaced by what is typed, not continued by it.
+addEventListener("focusin", (event) => {
+  if (event.target.matches?.("input[role=combobox]")) setTimeout(() => event.target.select(), 0);
+});
+
+// Back on the page, perhaps from the terms of the gated tasks or from a sign-out elsewhere: the server is asked again.
+const recheck = () => document.querySelector("#gate-back")?.click();
+addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && document.querySelector("[data-recheck], #signed-in")) recheck();
+});
+addEventListener("click", (event) => {
+  if (event.target.closest?.("[data-recheck]")) recheck();
+});
+
 translate();

@@ -18,7 +18,9 @@ function load(url) {
   plotly ||= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = url;
-    script.onload = () => resolve(window.Plotly);
+    /* While it loads, plotly.js adds a style sheet for maps, which the page's policy refuses and no figure here needs. */
+    document.head.appendChild = (node) => (node.tagName === "STYLE" ? node : Node.prototype.appendChild.call(document.head, node));
+    script.onload = () => { delete document.head.appendChild; resolve(window.Plotly); };
     script.onerror = reject;
     document.head.append(script);
   });
