@@ -85,7 +85,7 @@ class _Downloads:
         return Response(data, 200, {**HEADERS, **_attachment(f"{label}-{name}")}, KINDS[name.rsplit(".", 1)[-1]])
 
     async def _log(self, request: Request, found: Any, folder: Path) -> Response:
-        allowed = found.owner and found.text and await asyncio.to_thread(self.may_see_text, request, found)
+        allowed = found.owner and found.text and await asyncio.to_thread(self.may_see_text, request, found) is True
         path = newest_log(folder) if allowed else None
         if path is None:
             return not_available()
