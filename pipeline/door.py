@@ -21,6 +21,7 @@ from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace
+from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
@@ -45,6 +46,7 @@ class RoleModel:
     price: Price | None
     most_output: int
     adapted: set[str] = field(default_factory=set)
+    looked: bool = False
 
 
 @dataclass
@@ -115,7 +117,7 @@ class Door:
             if fault is None:
                 return Answer(entry, output)  # type: ignore[arg-type]
             if fault.stops_run:
-                self.close("failed", fault.sentence)
+                self.close("capped" if fault.kind == "key_limit" else "failed", fault.sentence)
                 raise CallFailed(fault)
             if self._adapt(role, fault):
                 attempt += 1
@@ -132,12 +134,12 @@ class Door:
         reservation = await self._reserve(role, worst)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        exchange, output, error = await self._send(role.model, prompt)
+        exchange, output, error = await self._send(role, prompt)
         fault = _fault_in(exchange, output, error, self.redact)
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
-        if fault is None or usage is not None or output is not None or fault.kind in ("timeout", "broken"):
+        if fault is None or usage is not None or output is not None or fault.kind in ("timeout", "broken", "bad_answer"):
             # What may have been answered may have been billed: unknown usage is charged at the reserve.
             charge = self.meter.charge(reservation, usage, role.price)
             entry = replace(entry, cost=charge.cost, cost_source=charge.source)
@@ -152,6 +154,7 @@ class Door:
         self.say(call_event(entry))
         self._settled.set()
         if fault is None:
+            self._say_unsent(role, exchange)
             self.pace.answered()
             self.on_answer(entry)
         elif fault.kind in ("rate_limit", "overloaded"):
@@ -172,14 +175,14 @@ class Door:
             await self.settled()
 
     async def _send(
-        self, model: Model, prompt: list[ChatMessage]
+        self, role: RoleModel, prompt: list[ChatMessage]
     ) -> tuple[Exchange, ModelOutput | None, BaseException | None]:
-        exchange = Exchange()
+        exchange = Exchange(look=not role.looked)
         token = wire.current.set(exchange)
         try:
             async with asyncio.timeout(self.timeout) as limit:
                 self._under_way.add(limit)
-                output = await model.generate(prompt)
+                output = await role.model.generate(prompt)
             return exchange, output, None
         except Exception as error:  # noqa: BLE001 - every SDK has its own; classified below
             if not exchange.headers:
@@ -207,6 +210,17 @@ class Door:
         self.say(events.DifferenceFound(t=time.time(), text=text))
         return True
 
+    def _say_unsent(self, role: RoleModel, exchange: Exchange) -> None:
+        """Say once, as a difference, which settings the provider's client left out of the request on its own."""
+        if exchange.sent is None:
+            return
+        role.looked = True
+        for name in wire.unsent(role.model.config, exchange.sent):
+            if name not in role.adapted:
+                role.adapted.add(name)
+                text = f"{role.role}: {name.replace('_', ' ')} not sent, this model's interface takes none"
+                self.say(events.DifferenceFound(t=time.time(), text=text))
+
     async def _wait(self, role: RoleModel, fault: Fault, attempt: int) -> None:
         own = min(FIRST_WAIT * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
         seconds = own if fault.wait is None else min(max(fault.wait, 0.05), LONGEST_WAIT)
@@ -233,6 +247,8 @@ def _fault_in(
 ) -> Fault | None:
     if output is not None and output.choices and output.stop_reason == "content_filter":
         return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
+    if exchange.status is not None and exchange.status >= 400:
+        return classify(exchange, error, redact)  # inspect makes an answer of some refusals, with the error as its text
     if error is None and output is not None and output.choices:
         return None if not _error_stop(exchange) else Fault(
             "server_error", "The provider ended the answer with an error.", exchange.status, again=True)
@@ -252,10 +268,12 @@ def _error_stop(exchange: Exchange) -> bool:
 
 def _usage_of(output: ModelOutput | None, exchange: Exchange) -> Usage | None:
     """Usage as reported; None where it is missing, or all zero beside text."""
-    cost = wire.reported_cost(exchange.body)
+    cost = reported_cost(exchange.body)
+    if (seen := reported_usage(exchange.body)) is not None:
+        return replace(seen, cost=cost)
     u = output.usage if output is not None else None
     if u is None or not (u.input_tokens or u.output_tokens or u.total_tokens):
-        return Usage(cost=cost) if cost is not None else None
+        return Usage(cost=cost) if cost else None
     read, write = u.input_tokens_cache_read or 0, u.input_tokens_cache_write or 0
     return Usage(u.input_tokens + read + write, u.output_tokens, read, write, u.reasoning_tokens or 0, cost)
 

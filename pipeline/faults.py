@@ -3,11 +3,15 @@
 Reads status, headers and body of the exchange; never quotes a request, and never a key.
 """
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pipeline.replies import Redactor, parse_body, provider_words, signs, wait_asked
+
+__all__ = ["CallFailed", "Exchange", "Fault", "Redactor", "classify", "headers_of", "parse_body", "provider_words",
+           "refused_parameter", "wait_asked"]
 
 LONGEST_WAIT = 60.0
 """Seconds: a provider that asks for more than `QUOTA_WAIT` is not waited for; between the two we try at this pace."""
@@ -16,12 +20,22 @@ QUOTA_WAIT = 300.0
 
 @dataclass
 class Exchange:
-    """What came back over the wire for one request: filled by `pipeline.wire`, read here. Never the request."""
+    """What came back over the wire for one request: filled by `pipeline.wire`, read here. Never the request.
+
+    Attributes:
+        requests: how many requests left or tried to; the wire lets only the first go.
+        look: whether the names of the settings in the request are wanted; `sent` then holds them.
+        error: the SDK's own exception, where its text held a key and another was raised in its place.
+    """
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     text: str = ""
+    requests: int = 0
+    look: bool = False
+    sent: frozenset[str] | None = None
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True)
@@ -54,92 +68,34 @@ class CallFailed(Exception):
         self.fault = fault
 
 
-class Redactor:
-    """Takes the run's secrets, and anything that looks like a key, out of a text."""
-
-    _SHAPES = re.compile(
-        r"\b(?:sk|pk|rk|gsk|hf|xai|key|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}|\bAIza[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}"
-        r"|(?i:bearer)\s+\S+"
-    )
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = [s for s in secrets if len(s) >= 6]
-
-    def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return self._SHAPES.sub("[key]", text)
-
-
-def provider_words(body: Any, text: str = "") -> str:
-    """The provider's own message in a response body, at most 300 characters on one line; "" where there is none."""
-    found = body
-    for name in ("error", "message"):
-        if isinstance(found, list) and found:
-            found = found[0]
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-    if isinstance(found, Mapping):
-        found = found.get("message") or found.get("type") or found.get("code") or ""
-    words = found if isinstance(found, str) else (text if isinstance(text, str) else "")
-    return re.sub(r"\s+", " ", words).strip()[:300]
-
-
-def wait_asked(headers: Mapping[str, str], words: str = "") -> float | None:
-    """Seconds the provider asks to wait: Retry-After (seconds or date), retry-after-ms, or a reset header."""
-    from email.utils import parsedate_to_datetime
-    from time import time
-
-    low = {k.lower(): v for k, v in headers.items()}
-    if (ms := _number(low.get("retry-after-ms"))) is not None:
-        return ms / 1000
-    if raw := low.get("retry-after"):
-        if (seconds := _number(raw)) is not None:
-            return max(0.0, seconds)
-        try:
-            return max(0.0, parsedate_to_datetime(raw).timestamp() - time())
-        except (TypeError, ValueError):
-            return None
-    for name in ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset", "ratelimit-reset"):
-        if (wait := _duration(low.get(name), time())) is not None:
-            return wait
-    if m := re.search(r"(?:try again|retry) in (\d+(?:\.\d+)?) ?(ms|s|m|h)", words, re.I):
-        return float(m[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[m[2].lower()]
-    return None
-
-
-def _number(raw: str | None) -> float | None:
-    try:
-        return float(raw) if raw is not None else None
-    except ValueError:
-        return None
-
-
-def _duration(raw: str | None, now: float) -> float | None:
-    """`12s`, `1m30s`, `250ms`, a Unix time in seconds or milliseconds, or plain seconds."""
-    if not raw:
-        return None
-    if (n := _number(raw)) is not None:
-        if n > 1e12:
-            return max(0.0, n / 1000 - now)
-        return max(0.0, n - now) if n > 1e9 else n
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd])", raw)
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    return sum(float(n) * units[u] for n, u in parts) if parts else None
-
-
 _CREDIT = re.compile(
-    r"insufficient[_ ](?:quota|credit|balance|funds)|out of credits?|exceeded your current quota|can only afford"
-    r"|credit balance is too low|billing|payment required|exceeded your monthly|monthly included credits|prepaid", re.I)
+    r"insufficient[_ ](?:quota|credit|balance|funds)|out of credits?|can only afford|credit balance is too low"
+    r"|payment required|exceeded your monthly|monthly included credits|prepaid", re.I)
+_QUOTA_OR_CREDIT = re.compile(r"exceeded your current quota|\bbilling\b", re.I)
+"""OpenAI says this where the credit is gone, Google where any limit, also that of a minute, is reached."""
 _KEY_LIMIT = re.compile(r"key (?:total |monthly |weekly |daily )?limit|spend(?:ing)? limit|budget (?:has been )?exceeded", re.I)
 _DAYS = re.compile(r"per[- ]?day|daily|tokens per day|requests per day|free-models-per-day|resets? (?:on|at|in \d+ days)", re.I)
-_FILTER = re.compile(r"content[_ -]?(?:filter|policy|management)|responsible ai|safety system|moderation|flagged|blocked by", re.I)
-_CONTEXT = re.compile(r"context[_ ](?:length|size|window)|maximum context|too many (?:input )?tokens|prompt is too long", re.I)
+_FILTER = re.compile(
+    r"content[_ -]?(?:filter|policy|management)|responsible ?ai|safety system|moderation|flagged"
+    r"|blocked by .{0,40}(?:filter|polic|safety|guardrail)", re.I)
+_KEY = re.compile(
+    r"api[_ -]?key[_ ](?:is )?(?:not valid|invalid|expired)|invalid[_ ]api[_ ]key|incorrect api key|API_KEY_INVALID"
+    r"|UnrecognizedClient|InvalidSignature|ExpiredToken|InvalidClientToken|security token .{0,30}(?:invalid|expired)"
+    r"|signature we calculated", re.I)
+_CONTEXT = re.compile(
+    r"context[_ ](?:length|size|window)|maximum context|too many (?:input )?tokens|(?:prompt|input) is too long"
+    r"|maximum number of tokens|reduce the length|input too large", re.I)
 _REFUSES = re.compile(
     r"unsupported|not supported|does not support|deprecated|unknown|unexpected|not permitted|not allowed|invalid"
-    r"|unrecognized|only the default|may only be set|must be", re.I)
-_NO_PROVIDER = re.compile(r"not supported by (?:any|an)[\w ]*provider|no (?:allowed )?providers? (?:are )?available|enabled provider", re.I)
+    r"|unrecognized|only the default|may only be set|must be|extra inputs|strictly positive", re.I)
+_NO_PROVIDER = re.compile(
+    r"not supported by (?:any|an)[\w ]*provider|no (?:allowed )?providers? (?:are )?available|enabled provider"
+    r"|model_not_supported", re.I)
+_PRIVACY = re.compile(r"data policy|privacy settings?", re.I)
 _PROFILE = re.compile(r"inference profile|on-demand throughput", re.I)
+_BY_TYPE = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "billing_error": 402,
+            "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400}
+"""Statuses of the errors that Anthropic sends in the middle of a stream, under the stream's own 200."""
 
 
 def refused_parameter(words: str) -> str:
@@ -156,50 +112,78 @@ def refused_parameter(words: str) -> str:
 
 def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) -> Fault:
     """The fault behind an exchange without a usable answer, or behind an exception of an SDK."""
-    status = exchange.status if exchange.status is not None else _status_of(error)
-    body = exchange.body
-    code = _body_code(body)
+    error = exchange.error or error
+    status, body = exchange.status, exchange.body
     if status is None or status < 400:
-        status = code or status
-    words = redact(provider_words(body, exchange.text) or _message_of(error))
-    wait = wait_asked(exchange.headers, words)
+        status = _body_code(body) or _status_of(error, at_least=400) or status
+    words = redact(provider_words(body, _message_of(error)))[:300]
+    found = redact(signs(body, exchange.headers)) or words
+    wait = wait_asked(exchange.headers, words, body)
     if status is not None and status >= 400:
-        return replace(_by_status(status, words, wait), status=status, wait=wait)
+        return replace(_by_status(status, words, found if words in found else f"{words} | {found}", wait), status=status, wait=wait)
+    if status is not None and 300 <= status < 400:
+        return Fault("redirected", "The provider's address sends requests on to another one; give the final address.",
+                     status)
     return _without_status(exchange, error, words)
 
 
-def _by_status(status: int, words: str, wait: float | None) -> Fault:
+def _by_status(status: int, words: str, found: str, wait: float | None) -> Fault:
+    """`words` are the provider's message; `found` holds its codes too."""
     says = f" The provider says: {words}" if words else ""
     if status == 499:
         return Fault("cancelled", "The call was cancelled while it was under way.")
-    if status in (402, 403, 429) and _KEY_LIMIT.search(words):
-        return Fault("key_limit", f"The key's own spending limit is reached.{says} Raise it at the provider, then go on.")
-    if status == 402 or (status in (400, 403, 429) and _CREDIT.search(words)):
+    if status in (402, 403, 429) and _KEY_LIMIT.search(found):
+        return Fault("key_limit", f"The key's own spending limit is reached.{says} Raise it at the provider, then go on.",
+                     stops_run=True)
+    if _out_of_credit(status, found, wait):
         return Fault("no_credit", f"The provider's credit is used up or too small for this call.{says} "
                      "Add credit, or lower the most tokens in one answer, then go on with the run.", stops_run=True)
-    if status == 401:
+    if status == 401 or (status in (400, 403) and _KEY.search(found)):
         return Fault("key_refused", "The provider refused the key. Check that it is whole and still valid.", stops_run=True)
     if status == 429:
-        if (wait is not None and wait > QUOTA_WAIT) or (wait is None and _DAYS.search(words)):
-            return Fault("quota", f"The provider's quota is used up{_until(wait)}.{says} Finished tasks are kept; go on then.",
-                         stops_run=True)
-        return Fault("rate_limit", "The provider limits the rate of calls (429).", again=True)
+        return _too_many(found, wait, says)
     if status in (408, 409, 425) or status >= 500:
         kind = {408: "timeout", 504: "timeout", 529: "overloaded", 503: "overloaded"}.get(status, "server_error")
         return Fault(kind, f"The provider answered with an error of its own ({status}).", again=True)
-    if _FILTER.search(words):
+    return _refused(status, words, found, says)
+
+
+def _out_of_credit(status: int, found: str, wait: float | None) -> bool:
+    if status == 402:
+        return True
+    if status not in (400, 403, 429):
+        return False
+    return bool(_CREDIT.search(found) or (_QUOTA_OR_CREDIT.search(found) and wait is None and not _DAYS.search(found)
+                                          and "RESOURCE_EXHAUSTED" not in found))
+
+
+def _too_many(found: str, wait: float | None, says: str) -> Fault:
+    if re.search(r"limit: 0\b", found):
+        return Fault("quota", f"The account's quota for this model is 0.{says} Choose another model, or change the plan.",
+                     stops_run=True)
+    by_day = "PerDay" in found  # Google names a wait of seconds even where the day's quota is gone
+    if by_day or (wait is not None and wait > QUOTA_WAIT) or (wait is None and _DAYS.search(found)):
+        until = _until(None if by_day else wait)
+        return Fault("quota", f"The provider's quota is used up{until}.{says} Finished tasks are kept; go on then.", stops_run=True)
+    return Fault("rate_limit", "The provider limits the rate of calls (429).", again=True)
+
+
+def _refused(status: int, words: str, found: str, says: str) -> Fault:
+    if _FILTER.search(found):
         return Fault("filtered", "The provider's content filter refused the request.")
-    if _NO_PROVIDER.search(words):
+    if _PRIVACY.search(found) and status in (403, 404):
+        return Fault("model_missing", f"Your account's privacy settings leave no provider for this model.{says}", stops_run=True)
+    if _NO_PROVIDER.search(found):
         return Fault("model_missing", "No inference provider that your account has enabled serves this model. Enable one in "
                      f"your account's inference provider settings, or choose another model.{says}", stops_run=True)
-    if _PROFILE.search(words):
+    if _PROFILE.search(found):
         return Fault("model_missing", "This Bedrock model is called through an inference profile: put the region's prefix "
                      "before its id, for example us. or eu.", stops_run=True)
     if status == 403:
         return Fault("no_access", f"This key may not use the model.{says} Ask for access, or choose another model.", stops_run=True)
-    if _CONTEXT.search(words) or status == 413:
+    if _CONTEXT.search(found) or status == 413:
         return Fault("too_long", "The request is longer than the model can take.")
-    if parameter := refused_parameter(words):
+    if parameter := refused_parameter(words) or refused_parameter(found):
         return Fault("setting_refused", f"The model refuses the setting {parameter}.", parameter=parameter)
     if status == 404:
         return Fault("model_missing", "The provider does not know this model or address (404). Check the model's name.",
@@ -208,12 +192,12 @@ def _by_status(status: int, words: str, wait: float | None) -> Fault:
 
 
 def _without_status(exchange: Exchange, error: BaseException | None, words: str) -> Fault:
-    names = " ".join(type(e).__name__ for e in _chain(error))
+    names = " ".join(type(e).__name__ for e in chain(error))
     if "Timeout" in names and "ConnectTimeout" not in names:
         return Fault("timeout", "The provider did not answer in time.", again=True)
     if isinstance(exchange.body, Mapping) and exchange.body.get("error"):
         if _CREDIT.search(words):
-            return replace(_by_status(402, words, None), status=exchange.status)
+            return replace(_by_status(402, words, words, None), status=exchange.status)
         return Fault("server_error", "The provider answered with an error in place of an answer.", exchange.status, again=True)
     if exchange.status is None and re.search(r"Connect|Connection|Network|Protocol|Read|Write|EndOfStream|Socket", names):
         if re.search(r"ConnectError|ConnectTimeout|ConnectionRefused|ClientConnector|EndpointConnection", names):
@@ -235,7 +219,8 @@ def _until(wait: float | None) -> str:
     return f" until {when:%Y-%m-%d %H:%M} UTC"
 
 
-def _chain(error: BaseException | None) -> list[BaseException]:
+def chain(error: BaseException | None) -> list[BaseException]:
+    """An exception and those behind it, also behind tenacity's; at most 10."""
     found: list[BaseException] = []
     while error is not None and error not in found and len(found) < 10:
         found.append(error)
@@ -245,33 +230,37 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return found
 
 
-def _status_of(error: BaseException | None) -> int | None:
-    for e in _chain(error):
+def _status_of(error: BaseException | None, at_least: int = 100) -> int | None:
+    for e in chain(error):
         response = getattr(e, "response", None)
         if isinstance(response, Mapping):  # botocore
             status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         else:
             status = getattr(e, "status_code", None) or getattr(e, "code", None)
-        if isinstance(status, int) and 100 <= status < 600:
+        if isinstance(status, int) and at_least <= status < 600:
+            return status
+        body = getattr(e, "body", None)
+        inner = body.get("error") if isinstance(body, Mapping) else None
+        if isinstance(inner, Mapping) and (status := _BY_TYPE.get(str(inner.get("type")))):
             return status
     return None
 
 
 def _message_of(error: BaseException | None) -> str:
     """The vendor's message, without the request that inspect adds behind it."""
-    for e in reversed(_chain(error)):
+    for e in reversed(chain(error)):
         response = getattr(e, "response", None)
         if isinstance(response, Mapping):
-            return str(response.get("Error", {}).get("Message", ""))[:300]
+            return str(response.get("Error", {}).get("Message", ""))[:5000]
         for name in ("provider_message", "message"):
             if isinstance(text := getattr(e, name, None), str) and text:
-                return re.sub(r"\s+", " ", text.split("\nRequest")[0])[:300]
+                return re.sub(r"\s+", " ", text.split("\nRequest")[0])[:5000]
     return ""
 
 
 def headers_of(error: BaseException | None) -> dict[str, str]:
     """Response headers that an SDK's exception carries, for providers whose exchange is not seen on the wire."""
-    for e in _chain(error):
+    for e in chain(error):
         response = getattr(e, "response", None) or getattr(e, "raw_response", None)
         if isinstance(response, Mapping):
             return dict(response.get("ResponseMetadata", {}).get("HTTPHeaders", {}))
@@ -292,11 +281,3 @@ def _body_code(body: Any) -> int | None:
     except (TypeError, ValueError):
         return None
     return number if number is not None and 400 <= number < 600 else None
-
-
-def parse_body(raw: bytes) -> Any:
-    """JSON of a response body, or None."""
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return None

@@ -10,11 +10,19 @@ from inspect_ai.model import GenerateConfig, Model, get_model
 
 from pipeline import wire
 from pipeline.errors import UserError
+from pipeline.faults import Redactor
 from pipeline.spec import ModelSpec, ProviderKey
 
 NO_INSPECT_RETRIES = {"max_retries": 0}
-BEDROCK_TIMEOUTS = {"read_timeout": 600, "connect_timeout": 60}
-"""Seconds: long answers take more than botocore's default of 60; passed as the provider's own client options."""
+LONGEST_CALL = 3600
+"""Seconds that a client may wait: as long as the longest call timeout; the door ends a call earlier."""
+BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": 60}
+"""Long answers take more than botocore's default of 60 seconds; passed as the provider's own client options."""
+
+ARGUMENTS: dict[str, dict[str, Any]] = {"bedrock": BEDROCK_TIMEOUTS, "hf-inference-providers": {"stream": False}}
+"""Model arguments by provider, beside its key's fields."""
+
+_BLANKS = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
 
 DEEPSEEK_URL = "https://api.deepseek.com/v1"
 
@@ -25,46 +33,80 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
     Raises:
         UserError: the name is no `provider/model`, a setting is unknown, a package or a key is missing.
     """
-    config = generate_config(spec.config, connections)
-    args: dict[str, Any] = {k: v for k, v in key.fields.items() if k != "api_key"}
-    provider = spec.model.split("/", 1)[0]
     if "/" not in spec.model:
         raise UserError(f"{spec.model!r} names no provider.", "A model is given as provider/model.",
                         "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
+    provider = spec.model.split("/", 1)[0]
+    config = _for_provider(provider, generate_config(spec.config, connections))
+    fields = _secrets(provider, key)
+    args: dict[str, Any] = {**ARGUMENTS.get(provider, {}), **{k: v for k, v in fields.items() if k not in ("api_key", "base_url")}}
     if provider == "demo":
         import pipeline.demo  # noqa: F401 - registers the scripted provider
-    if provider == "hf-inference-providers":
-        args["stream"] = False
-    if provider == "bedrock":
-        args = {**BEDROCK_TIMEOUTS, **args}
-    name, base_url = _routed(spec)
+    name, base_url = _routed(spec, fields.get("base_url"))
     try:
-        model = get_model(name, config=config, base_url=base_url, api_key=key.fields.get("api_key"),
-                          memoize=False, **args)
-    except UserError:
-        raise
+        model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
-        raise _unbuildable(spec.model, error) from None
-    prepare(model)
+        raise _unbuildable(spec.model, error, Redactor(fields.values())) from None
+    prepare(model, Redactor([*fields.values(), str(getattr(model.api, "api_key", None) or "")]))
     return model
 
 
-def _routed(spec: ModelSpec) -> tuple[str, str | None]:
+def _for_provider(provider: str, config: GenerateConfig) -> GenerateConfig:
+    if provider == "openai" and config.reasoning_summary is None:
+        # Inspect would find out by a paid call of its own whether summaries are allowed.
+        config.reasoning_summary = "none"
+    if provider == "openrouter":
+        config.extra_body = {"usage": {"include": True}, **(config.extra_body or {})}  # ask for the cost of each call
+    return config
+
+
+def _secrets(provider: str, key: ProviderKey) -> dict[str, str]:
+    """The key's fields without the blanks and zero-width marks that copying adds; an ambient token must not beat them.
+
+    Raises:
+        UserError: a field is empty, or holds what no key can hold. Its value is not quoted.
+    """
+    if not key.fields:
+        _trim_environment()
+        return {}
+    fields = {name: value.strip(_BLANKS) for name, value in key.fields.items()}
+    for name, value in fields.items():
+        if not value and name == "api_key":
+            raise UserError(f"The key for {provider} is empty.", "", "Enter the key.")
+        if not (value.isascii() and value.isprintable()):
+            raise UserError(f"The field {name} of the key for {provider} holds a character that no key holds.", "",
+                            "Copy the key once more, without blanks or line breaks inside.")
+    os.environ.pop("ANTHROPIC_AUTH_TOKEN", None)
+    return {name: value for name, value in fields.items() if value}
+
+
+def _trim_environment() -> None:
+    for name, value in os.environ.items():
+        if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("AWS_"):
+            clean = value.strip(_BLANKS)
+            if clean != value:
+                os.environ[name] = clean
+
+
+def _routed(spec: ModelSpec, given: str | None) -> tuple[str, str | None]:
     """The name and address to build; an inspect-ai without its own DeepSeek provider reaches it as a compatible one."""
     from inspect_ai._util.registry import registry_lookup
 
+    base_url = (spec.base_url or given or "").rstrip("/") or None
     if spec.model.startswith("deepseek/") and registry_lookup("modelapi", "inspect_ai/deepseek") is None:
-        return f"openai-api/{spec.model}", spec.base_url or os.environ.get("DEEPSEEK_BASE_URL") or DEEPSEEK_URL
-    return spec.model, spec.base_url
+        return f"openai-api/{spec.model}", base_url or os.environ.get("DEEPSEEK_BASE_URL") or DEEPSEEK_URL
+    return spec.model, base_url
 
 
-def prepare(model: Model) -> None:
-    """Switch the SDK's own retries off and hang the response hook on."""
-    client = getattr(model.api, "client", None)
+def prepare(model: Model, redact: Redactor) -> None:
+    """Switch the SDK's own retries and short timeouts off, and hang the hooks on."""
+    client: Any = getattr(model.api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
+    if hasattr(client, "timeout"):
+        client.timeout = float(LONGEST_CALL)
     model.config = model.config.model_copy(update=NO_INSPECT_RETRIES)
-    wire.watch(model)
+    wire.watch(model, redact)
 
 
 def generate_config(values: dict[str, Any], connections: int) -> GenerateConfig:
@@ -88,9 +130,11 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().replace("\n", " ")[:200]
 
 
-def _unbuildable(name: str, error: BaseException) -> UserError:
+def _unbuildable(name: str, error: BaseException, redact: Redactor) -> UserError:
     import re
 
-    words = re.sub(r"\[/?[a-z ]*\]", "", _first_line(error))
+    if isinstance(error, UserError):
+        return error
+    words = redact(re.sub(r"\[/?[a-z ]*\]", "", _first_line(error)))
     return UserError(f"The model {name} cannot be used: {words}", "",
                      "Check the provider's name, its key in the environment or .env, and that its package is installed.")

@@ -1,50 +1,132 @@
-"""Looks at what providers send back, under the SDKs: status, headers, error bodies, and costs that inspect does not read.
+"""Stands between an SDK and the network: sees every response, keeps keys out of it, and lets one request leave per attempt.
 
-One response hook on the SDK's own httpx client fills the `Exchange` of the call that is under way. Requests are never kept.
+Fills the `Exchange` of the call that is under way. Requests are never kept, only the names of the settings in them.
 """
 
+import functools
+import json
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from pipeline.faults import Exchange, parse_body
+from pipeline.faults import Exchange, Redactor, chain, parse_body
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 """The exchange of the call that this task is making; set by the door around each call."""
 
-_KEPT = ("retry-after", "retry-after-ms", "x-request-id", "request-id")
-_MARKS = (b'"error"', b'"cost"', b"<think>")
+_KEPT = ("retry-after", "retry-after-ms", "x-request-id", "request-id", "x-amzn-errortype", "location")
 _LARGEST = 2_000_000
+_TEXTS = ("messages", "contents", "content", "input", "inputs", "system", "systemInstruction", "instructions", "prompt")
 
 
-async def _on_response(response: Any) -> None:
-    exchange = current.get()
-    if exchange is None:
-        return
-    exchange.status = response.status_code
-    exchange.headers = {k.lower(): v for k, v in response.headers.items() if k.lower() in _KEPT or "ratelimit" in k.lower()}
-    if "text/event-stream" in response.headers.get("content-type", ""):
-        return
-    await response.aread()
-    raw = response.content
-    if len(raw) <= _LARGEST and (response.status_code >= 400 or any(m in raw for m in _MARKS)):
-        exchange.body = parse_body(raw)
-        if exchange.body is None:
-            exchange.text = raw[:300].decode("utf-8", "replace")
+class SecondRequest(Exception):
+    """An SDK tried to send again, or to follow a redirect, within one attempt. Waiting and retrying is the door's."""
 
 
-def watch(model: Any) -> bool:
-    """Hang the hook on the httpx client of an inspect Model, once. False where the provider has no such client.
+class Withheld(Exception):
+    """Stands in for a provider's exception whose text held a key."""
 
-    Providers without one (Bedrock, Google) report status and headers through their exceptions instead.
-    """
-    client = _httpx_client(getattr(model, "api", None))
-    if client is None:
-        return False
-    hooks = client.event_hooks
-    if _on_response not in hooks["response"]:
-        hooks["response"].append(_on_response)
-        client.event_hooks = hooks
-    return True
+
+class Tap:
+    """The hooks on one model's HTTP client."""
+
+    def __init__(self, redact: Redactor) -> None:
+        self.redact = redact
+
+    async def on_request(self, request: Any) -> None:
+        """An httpx request is about to leave."""
+        self._leaves(lambda: request.content)
+
+    async def on_response(self, response: Any) -> None:
+        """An httpx response is there. Its text loses any key before the SDK, and inspect's log behind it, read it."""
+        exchange = current.get()
+        if exchange is None:
+            return
+        self._headers(exchange, response.status_code, response.headers)
+        if "text/event-stream" in response.headers.get("content-type", ""):
+            return
+        raw = await response.aread()
+        clean = self._clean(response.status_code, raw)
+        if clean is not raw:
+            response._content = clean
+        self._body(exchange, clean)
+
+    def aws_request(self, request: Any, **_: Any) -> None:
+        """A request of botocore is about to leave."""
+        self._leaves(lambda: request.body)
+
+    def aws_response(self, response_dict: dict[str, Any] | None = None, parsed_response: Any = None, **_: Any) -> None:
+        """A response of botocore is there."""
+        exchange = current.get()
+        if exchange is None or response_dict is None:
+            return
+        self._headers(exchange, response_dict.get("status_code", 0), response_dict.get("headers", {}))
+        raw = response_dict.get("body")
+        if isinstance(raw, bytes):
+            self._body(exchange, self._clean(exchange.status or 0, raw))
+        if exchange.status and exchange.status >= 400 and isinstance(error := (parsed_response or {}).get("Error"), dict):
+            error.update({k: self.redact(v) for k, v in error.items() if isinstance(v, str)})
+
+    def _leaves(self, content: Callable[[], Any]) -> None:
+        exchange = current.get()
+        if exchange is None:
+            return
+        exchange.requests += 1
+        if exchange.requests > 1:
+            raise SecondRequest("one request per attempt")
+        if exchange.look:
+            exchange.sent = settings_in(content())
+
+    def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
+        exchange.status = status
+        exchange.headers = {k.lower(): str(v) for k, v in headers.items() if k.lower() in _KEPT or "ratelimit" in k.lower()}
+
+    def _clean(self, status: int, raw: bytes) -> bytes:
+        if len(raw) > _LARGEST or not (status >= 400 or b'"error"' in raw):
+            return raw
+        text = raw.decode("utf-8", "replace")
+        return raw if (clean := self.redact(text)) == text else clean.encode()
+
+    def _body(self, exchange: Exchange, raw: bytes) -> None:
+        if len(raw) <= _LARGEST:
+            exchange.body = parse_body(raw)
+            if exchange.body is None:
+                exchange.text = raw[:300].decode("utf-8", "replace")
+
+
+def watch(model: Any, redact: Redactor) -> None:
+    """Hang the hooks on the client of an inspect Model, and keep keys out of whatever its provider raises."""
+    api, tap = model.api, Tap(redact)
+    if (client := _httpx_client(api)) is not None:
+        _hook(client, tap)
+    elif hasattr(api, "session"):
+        session = getattr(api.session, "_session", api.session)
+        session.register("before-send.bedrock-runtime", tap.aws_request)
+        session.register("response-received.bedrock-runtime", tap.aws_response)
+    elif hasattr(api, "model_client"):
+        _lend_google(api, tap)
+    lend = _lender(mistral_httpx(), tap) if type(api).__module__.endswith("mistral") else None
+    api.generate = _guarded(api, redact, lend)
+
+
+def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
+    generate = api.generate
+
+    @functools.wraps(generate)
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        if lend is not None:  # Mistral's provider makes its client anew for each call, from these arguments
+            api.model_args["async_client"] = lend()
+        try:
+            return await generate(*args, **kwargs)
+        except Exception as error:
+            if not any(redact(str(e)) != str(e) for e in chain(error)):
+                raise
+            hidden = error
+        if (exchange := current.get()) is not None:
+            exchange.error = hidden
+        raise Withheld(redact(str(hidden)))
+
+    return guarded
 
 
 def _httpx_client(api: Any) -> Any:
@@ -54,17 +136,97 @@ def _httpx_client(api: Any) -> Any:
     return found or (client if hasattr(client, "event_hooks") else None)
 
 
-def reported_cost(body: Any) -> float | None:
-    """US dollars a router reports for the call: `usage.cost`, plus the upstream cost where an own key is used there."""
-    usage = body.get("usage") if isinstance(body, dict) else None
-    cost = usage.get("cost") if isinstance(usage, dict) else None
-    if isinstance(cost, bool) or not isinstance(cost, int | float):
-        return None
-    details = usage.get("cost_details") or {}
-    upstream = details.get("upstream_inference_cost") if isinstance(details, dict) else None
-    own_key = bool(usage.get("is_byok"))
-    extra = float(upstream) if own_key and isinstance(upstream, int | float) else 0.0
-    return float(cost) + extra
+def _hook(client: Any, tap: Tap) -> None:
+    hooks = client.event_hooks
+    hooks["request"].append(tap.on_request)
+    hooks["response"].insert(0, tap.on_response)
+    client.event_hooks = hooks
+
+
+def _lender(httpx: Any, tap: Tap) -> Callable[[], Any]:
+    """Makes a client for each call, as Google's and Mistral's providers want it, over one pool of connections.
+
+    A client of its own per call, because inspect adds two hooks to whatever client it is given, call after call.
+    """
+
+    class Shared(httpx.AsyncBaseTransport):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=None, max_keepalive_connections=200))
+
+        async def handle_async_request(self, request: Any) -> Any:
+            return await self.inner.handle_async_request(request)
+
+        async def aclose(self) -> None:
+            """The pool outlives the client."""
+
+    shared = Shared()
+
+    def lend() -> Any:
+        client = httpx.AsyncClient(transport=shared, timeout=httpx.Timeout(None, connect=60.0))
+        _hook(client, tap)
+        return client
+
+    return lend
+
+
+def _lend_google(api: Any, tap: Tap) -> None:
+    import httpx
+
+    lend, unused, model_client = _lender(httpx, tap), httpx.Client(), api.model_client
+
+    def with_ours(http_options: Any = None) -> Any:
+        from google.genai.types import HttpOptions
+
+        options = http_options or HttpOptions(base_url=api.base_url, api_version=api.api_version)
+        # Both are given, since the SDK else builds two TLS contexts for every single call.
+        options.httpx_client, options.httpx_async_client = unused, lend()
+        return model_client(options)
+
+    api.model_client = with_ours
+
+
+def mistral_httpx() -> Any:
+    """The httpx that the installed Mistral SDK is built on, which may be a fork of another name."""
+    from mistralai.client import sdk
+
+    return sdk.httpx
+
+
+def settings_in(raw: Any) -> frozenset[str]:
+    """Names of all settings in a JSON request, also as parent.child; texts are passed over. Empty where it is no JSON."""
+    found: set[str] = set()
+
+    def walk(value: Any, parent: str) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key not in _TEXTS and inner is not None:
+                    found.update((key, f"{parent}.{key}"))
+                    walk(inner, key)
+
+    try:
+        walk(json.loads(raw), "")
+    except (TypeError, ValueError):
+        return frozenset()
+    return frozenset(found)
+
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",), "top_p": ("top_p", "topP"), "top_k": ("top_k", "topK"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens"),
+    "seed": ("seed", "random_seed"), "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
+    "presence_penalty": ("presence_penalty", "presencePenalty"), "stop_seqs": ("stop", "stop_sequences", "stopSequences"),
+    "reasoning_tokens": ("budget_tokens", "thinking_budget", "thinkingBudget", "thinkingLevel", "thinking_level",
+                         "reasoning.max_tokens", "reasoning.effort", "reasoning_effort", "output_config.effort"),
+    "reasoning_effort": ("reasoning_effort", "reasoning.effort", "effort", "maxReasoningEffort", "thinkingLevel",
+                         "thinking_level", "budget_tokens", "thinking_budget", "thinkingBudget", "reasoning.max_tokens"),
+}
+"""A generation setting, and what vendors call it in their requests."""
+
+
+def unsent(config: Any, sent: frozenset[str]) -> list[str]:
+    """Settings of a GenerateConfig that the request did not hold under any of their names."""
+    return [name for name, keys in _NAMES.items()
+            if getattr(config, name, None) is not None and sent and not sent.intersection(keys)]
 
 
 def content_with_think(body: Any) -> str | None:

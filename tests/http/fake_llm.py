@@ -7,7 +7,7 @@ What a request gets is decided, in this order, by: a step queued for its role (`
 (`fake;status=429;retry_after=2;times=2`), else: a plan for the solver and `true` for the judge.
 A request is the judge's where its model name holds "judge". Keys of a step: delay, status, retry_after, headers, error,
 code, raw, error200, text, reasoning, finish, usage ("none" or {in, out, cached, reasoning, cost, ...}), cut, match
-(only requests whose text holds this).
+(only requests whose text holds this), redirect, echo_key (the error quotes the key it got), blocked, stream_error.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-Step = dict[str, Any]
+from tests.http.fake_dialects import BODIES, Step, anthropic_events, error_body
+
 ANSWER = "Here is a plan in three stages, with timings, wording for learners and answers."
 
 
@@ -73,10 +74,11 @@ def prompt_text(body: dict[str, Any]) -> str:
             for item in value:
                 walk(item)
         elif isinstance(value, dict):
-            for key in ("content", "parts", "text", "input", "messages", "contents", "system"):
+            for key in ("content", "parts", "text", "input", "inputs", "instructions", "messages", "contents", "system",
+                        "systemInstruction"):
                 walk(value.get(key))
 
-    walk({k: body.get(k) for k in ("messages", "contents", "input", "system")})
+    walk(body)
     return "\n".join(found)
 
 
@@ -86,109 +88,6 @@ def usage_of(step: Step, text: str, prompt: str) -> dict[str, Any] | None:
     if given == "none":
         return None
     return {"in": max(1, len(prompt) // 4), "out": max(1, len(text) // 4), "cached": 0, "reasoning": 0, **given}
-
-
-def error_body(dialect: str, status: int, message: str, code: Any = None) -> dict[str, Any]:
-    """An error in the dialect's own shape."""
-    if dialect == "anthropic":
-        kinds = {429: "rate_limit_error", 529: "overloaded_error", 400: "invalid_request_error"}
-        return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": message}}
-    if dialect == "gemini":
-        return {"error": {"code": status, "message": message, "status": "RESOURCE_EXHAUSTED" if status == 429 else "INTERNAL"}}
-    if dialect == "bedrock":
-        return {"message": message}
-    return {"error": {"message": message, "type": "error", "code": code, "param": None}}
-
-
-def openai_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
-    """A chat completion."""
-    message: dict[str, Any] = {"role": "assistant", "content": step.get("content", text)}
-    if step.get("reasoning"):
-        message[step.get("reasoning_field", "reasoning_content")] = step["reasoning"]
-    body: dict[str, Any] = {
-        "id": f"chatcmpl-{n}", "object": "chat.completion", "created": 0, "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": step.get("finish", "stop")}],
-    }
-    if u:
-        body["usage"] = {
-            "prompt_tokens": u["in"], "completion_tokens": u["out"], "total_tokens": u["in"] + u["out"],
-            "prompt_tokens_details": {"cached_tokens": u["cached"]},
-            "completion_tokens_details": {"reasoning_tokens": u["reasoning"]},
-            **{k: v for k, v in u.items() if k in ("cost", "is_byok", "cost_details")},
-        }
-    return body
-
-
-def responses_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
-    """A response of OpenAI's Responses API."""
-    out: list[dict[str, Any]] = []
-    if step.get("reasoning"):
-        out.append({"id": f"rs_{n}", "type": "reasoning", "summary": [{"type": "summary_text", "text": step["reasoning"]}]})
-    if text:
-        content = [{"type": "output_text", "text": text, "annotations": []}]
-        out.append({"id": f"msg_{n}", "type": "message", "role": "assistant", "status": "completed", "content": content})
-    cut = step.get("finish") == "length"
-    body: dict[str, Any] = {
-        "id": f"resp_{n}", "object": "response", "created_at": 0, "model": model, "status": "incomplete" if cut else "completed",
-        "incomplete_details": {"reason": "max_output_tokens"} if cut else None, "output": out, "parallel_tool_calls": True,
-        "tool_choice": "auto", "tools": [], "usage": None,
-    }
-    if u:
-        body["usage"] = {
-            "input_tokens": u["in"], "output_tokens": u["out"], "total_tokens": u["in"] + u["out"],
-            "input_tokens_details": {"cached_tokens": u["cached"]}, "output_tokens_details": {"reasoning_tokens": u["reasoning"]},
-        }
-    return body
-
-
-def anthropic_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
-    """A message of the Anthropic API."""
-    content = [{"type": "thinking", "thinking": step["reasoning"], "signature": "x"}] if step.get("reasoning") else []
-    content += [{"type": "text", "text": text}] if text else []
-    stops = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
-    finish = step.get("finish", "stop")
-    body: dict[str, Any] = {"id": f"msg_{n}", "type": "message", "role": "assistant", "model": model, "content": content,
-                            "stop_reason": stops.get(finish, finish), "stop_sequence": None}
-    if u:
-        body["usage"] = {"input_tokens": u["in"] - u["cached"], "output_tokens": u["out"],
-                         "cache_read_input_tokens": u["cached"], "cache_creation_input_tokens": 0}
-    return body
-
-
-def gemini_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
-    """A generateContent answer."""
-    parts = [{"text": step["reasoning"], "thought": True}] if step.get("reasoning") else []
-    parts += [{"text": text}] if text else []
-    stops = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
-    candidate: dict[str, Any] = {"finishReason": stops[step.get("finish", "stop")], "index": 0}
-    if parts or not step.get("no_parts"):
-        candidate["content"] = {"role": "model", "parts": parts}
-    body: dict[str, Any] = {"candidates": [candidate], "modelVersion": model}
-    if u:
-        body["usageMetadata"] = {
-            "promptTokenCount": u["in"], "candidatesTokenCount": u["out"] - u["reasoning"], "thoughtsTokenCount": u["reasoning"],
-            "cachedContentTokenCount": u["cached"], "totalTokenCount": u["in"] + u["out"],
-        }
-    return body
-
-
-def bedrock_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
-    """A Converse answer."""
-    content: list[dict[str, Any]] = []
-    if step.get("reasoning"):
-        content.append({"reasoningContent": {"reasoningText": {"text": step["reasoning"]}}})
-    content += [{"text": text}] if text else []
-    stops = {"stop": "end_turn", "length": "max_tokens", "content_filter": "guardrail_intervened"}
-    body: dict[str, Any] = {"output": {"message": {"role": "assistant", "content": content}},
-                            "stopReason": stops[step.get("finish", "stop")], "metrics": {"latencyMs": 1}}
-    if u:
-        body["usage"] = {"inputTokens": u["in"], "outputTokens": u["out"], "totalTokens": u["in"] + u["out"],
-                         "cacheReadInputTokens": u["cached"]}
-    return body
-
-
-BODIES = {"openai": openai_body, "responses": responses_body, "anthropic": anthropic_body, "gemini": gemini_body,
-          "bedrock": bedrock_body}
 
 
 def handler(state: State, dialect: str) -> Any:
@@ -204,7 +103,11 @@ def handler(state: State, dialect: str) -> Any:
         state.journal.append({"t": time.time(), "dialect": dialect, "path": request.url.path, "model": model, "role": role,
                               "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
         await asyncio.sleep(step.get("delay", 0))
-        return respond(state, dialect, model, role, step, text)
+        if step.get("echo_key"):
+            step["error"] = f"Incorrect API key provided: {state.journal[-1]['key']}."
+        if "redirect" in step:
+            return Response(status_code=307, headers={"location": step["redirect"]})
+        return respond(state, dialect, model, role, {**step, "stream": body.get("stream")}, text)
 
     return endpoint
 
@@ -223,6 +126,8 @@ def respond(state: State, dialect: str, model: str, role: str, step: Step, promp
         return JSONResponse(error_body(dialect, step.get("code", 502), step["error200"], step.get("code", 502)))
     text = step.get("text", "true" if role == "judge" else ANSWER)
     body = BODIES[dialect](next(state.ids), model, step, text, usage_of(step, text or "", prompt))
+    if dialect == "anthropic" and step.get("stream"):
+        return Response(anthropic_events(body, step), media_type="text/event-stream")
     if step.get("cut"):
         raw = json.dumps(body).encode()
 
@@ -257,7 +162,8 @@ def build_app() -> Starlette:
         return JSONResponse({"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "tests"}]})
 
     posts = [
-        ("/v1/chat/completions", "openai"), ("/api/v1/chat/completions", "openai"), ("/v1/responses", "responses"),
+        *((f"{prefix}/v1/chat/completions", "openai") for prefix in ("", "/api", "/openai", "/inference")),
+        ("/v1/responses", "responses"), ("/v1/conversations", "mistral"),
         ("/v1/messages", "anthropic"), ("/v1beta/models/{model}:{method}", "gemini"), ("/v1/models/{model}:{method}", "gemini"),
         ("/model/{model}/converse", "bedrock"),
     ]
