@@ -266,7 +266,8 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
         "fail_on_error": False, "score_display": False, "log_header_only": True, "ctl_server": False,
         "acp_server": False, "max_samples": max(spec.max_connections, 10), "max_connections": spec.max_connections,
         "model": evaluator.solver.model, "model_roles": {"grader": evaluator.judge.model},
-        "metadata": {"spec_digest": spec.digest, "differences": list(session.plan.differences),
+        "metadata": {"spec": spec.model_dump(mode="json"), "spec_digest": spec.digest,
+                     "data": session.plan.record.model_dump(mode="json"), "differences": list(session.plan.differences),
                      "prompt": session.plan.prompt.record().model_dump(mode="json")},
     }
     known = python_inspect.signature(inspect_ai.eval).parameters

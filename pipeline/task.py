@@ -38,7 +38,9 @@ def build_task(evaluator: Evaluator, tasks: Sequence[Task], epochs: int, source:
 
 
 def _metadata(t: Task) -> dict[str, Any]:
-    return {"competency": t.competency, "version": t.version, "subcompetencies": list(t.subcompetencies)}
+    criteria = [{"id": c.id, "layer": c.layer.value, "weight": c.weight} for c in t.criteria]
+    return {"competency": t.competency, "version": t.version, "subcompetencies": list(t.subcompetencies),
+            "facets": {k: list(v) for k, v in t.facets.items()}, "criteria": criteria}
 
 
 def _answer(evaluator: Evaluator, tasks: dict[str, Task]) -> Any:

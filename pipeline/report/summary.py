@@ -36,16 +36,16 @@ RERUN_SHARE = 0.05
 """Share of ended tasks lost to judge or provider above which a rerun is advised."""
 
 
-def summarise(view: RunView, seed: int = 0, population: Mapping[str, int] | None = None) -> Summary:
+def summarise(view: RunView, seed: int | None = None, population: Mapping[str, int] | None = None) -> Summary:
     """All figures of a run, finished or not.
 
     Args:
-        seed: of the intervals.
+        seed: of the intervals; the one of the run where None, so that pages, manifest and exports agree.
         population: number of tasks of each competency that a stratified sample was drawn from; where absent, the
             size of the whole set is used if the run filtered nothing.
     """
     tally = Tally(view)
-    design = _Design(tally, seed, population)
+    design = _Design(tally, int(view.spec.get("seed", 0)) if seed is None else seed, population)
     counts = view.counts()
     mean = design.mean(tally.scored)
     clipped = None if np.array_equal(tally.scored, tally.clipped, equal_nan=True) else design.mean(tally.clipped)

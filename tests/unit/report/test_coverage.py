@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.report.stats import bounds_of_means, collapse
 
-SAMPLES = 2500
+SAMPLES = 1600
 
 
 def finite_set(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -37,6 +37,6 @@ def test_stratified_interval_covers_as_it_says(kind: str, cap: int) -> None:
         members = np.flatnonzero(strata == h)
         columns.append(members[np.argsort(rng.random((SAMPLES, len(members))), axis=1)[:, :share]])
     drawn = np.concatenate(columns, axis=1)
-    low, high = bounds_of_means(x[drawn].T, collapse(strata[drawn[0]]), fraction=cap / 1000, draws=1500)
+    low, high = bounds_of_means(x[drawn].T, collapse(strata[drawn[0]]), fraction=cap / 1000, draws=800)
     covered = ((low <= x.mean()) & (x.mean() <= high)).mean()
     assert 0.93 <= covered <= 0.97

