@@ -26,6 +26,7 @@ def listen(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen(2048)
     except OSError as error:
         raise UserError(f"{host}:{port} cannot be used: {error.strerror}.", "", "Set L2BENCH_PORT or L2BENCH_HOST.") from None
     return bound

@@ -70,7 +70,7 @@ def _html(text: str, **more: Any) -> Any:
 def _header() -> str:
     links = "".join(f'<a href="/{path}">{word(f"nav_{path}")}</a>' for path in ("gallery", "explore", "privacy"))
     langs = "".join(f'<a href="?lang={code}" lang="{code}" hreflang="{code}">{escape(name)}</a>' for code, name in LANGUAGES.items())
-    return (f'<header class="l2 l2-head"><a class="brand" href="/">L2-Bench Live</a><nav aria-label="Pages">{links}</nav>'
+    return (f'<header class="l2 l2-head"><h1><a class="brand" href="/">L2-Bench Live</a></h1><nav aria-label="Pages">{links}</nav>'
             f'<nav class="langs" aria-label="Language">{langs}</nav>{word("app_lede", "p", "lede")}</header>')
 
 

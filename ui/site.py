@@ -28,6 +28,7 @@ from runner.vault import Vault  # noqa: E402
 from ui import assets, keys, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
+from ui.index import Index  # noqa: E402
 from ui.handlers import Room, connect  # noqa: E402
 from ui.sources import Sources  # noqa: E402
 from ui.theme import theme  # noqa: E402
@@ -35,11 +36,9 @@ from ui.words import words  # noqa: E402
 
 log = logging.getLogger(__name__)
 STYLES = ("tokens", "base", "page")
-HEAD = (
-    '<script src="/static/js/early.js"></script><meta name="color-scheme" content="light dark">'
-    + "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for name in STYLES)
-    + '<script type="module" src="/static/js/page.js"></script>'
-)
+# Put in after Gradio's own styles, so that ours win where names meet.
+HEAD = "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for name in STYLES) + (
+    '<script type="module" src="/static/js/page.js"></script>')
 
 
 def build_app(home: Path, service: RunService | None = None) -> FastAPI:
@@ -55,7 +54,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(service, vault, gated.gate), middleware=[
-        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[]),
+        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[]), Middleware(Index),
         Middleware(signin.SignIn, on_out=gated.gate.forget)])
     signin.attach(app)  # puts the session around all of these
     app.router.routes += [
@@ -77,13 +76,14 @@ def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
 
 
 def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
-    """The routes of the result pages."""
+    """The routes of the result pages and of what they offer to take along."""
     try:
-        found = importlib.import_module("ui.results")
+        found, downloads = importlib.import_module("ui.results"), importlib.import_module("ui.downloads")
     except ImportError as error:
         log.warning("the result pages are missing: %s", error)
         return []
-    return list(found.routes(service, may_see_text=gated.may_see, sources=room.sources, viewer=visitor.hf_user))
+    pages = found.routes(service, may_see_text=gated.may_see, kept_tasks=gated.kept, sources=room.sources, viewer=visitor.hf_user)
+    return [*downloads.routes(service, visitor.hf_user, gated.may_see_text), *pages]
 
 
 def _life(service: RunService, vault: Vault, gate: Gate) -> Any:

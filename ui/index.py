@@ -1,0 +1,75 @@
+"""Mends the one HTML page that Gradio serves: the language before its scripts start, our tags in place of its own.
+
+Touches no other answer. What Gradio's `head=` adds is only put in by its scripts, too late to choose a language.
+"""
+
+import re
+from html import escape
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.words import pick_language, words
+
+HEAD = ('<script src="/static/js/early.js"></script><meta name="color-scheme" content="light dark">'
+        '<link rel="icon" href="/static/style/mark.svg">')
+_THEIRS = re.compile(rb'<meta\s+(?:property="og:|name="twitter:)[^>]*>')
+
+
+class Index:
+    """Pure ASGI middleware."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on; gather and mend the answer where it is the page."""
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"] != "/":
+            await self.app(scope, receive, send)
+            return
+        lang = pick_language(Headers(scope=scope).get("accept-language"), QueryParams(scope["query_string"]).get("lang"))
+        await self.app(scope, receive, _Mending(send, lang))
+
+
+class _Mending:
+    """Holds the page back until it is whole; anything that is not HTML goes straight through."""
+
+    def __init__(self, send: Send, lang: str) -> None:
+        self.send, self.lang = send, lang
+        self.start: Message | None = None
+        self.body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if "text/html" not in Headers(raw=message["headers"]).get("content-type", ""):
+                await self.send(message)
+            else:
+                self.start = message
+        elif message["type"] != "http.response.body" or self.start is None:
+            await self.send(message)
+        else:
+            self.body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._finish(self.start)
+
+    async def _finish(self, start: Message) -> None:
+        whole = mend(self.body, self.lang) if self.body else b""
+        headers = MutableHeaders(raw=list(start["headers"]))
+        if whole:
+            headers["content-length"] = str(len(whole))
+        headers["cache-control"] = "no-cache"
+        await self.send({**start, "headers": headers.raw})
+        await self.send({"type": "http.response.body", "body": whole})
+
+
+def mend(page: bytes, lang: str) -> bytes:
+    """Gradio's page with our head; text of the visitor is not put into it."""
+    w = words(lang)
+    told = f'<meta name="description" content="{escape(w["app_lede"])}"><meta property="og:title" content="{escape(w["app_name"])}">' \
+           f'<meta property="og:description" content="{escape(w["app_lede"])}">'
+    head, sign, rest = page.partition(b"<head>")
+    if not sign:
+        return page
+    before, config, after = rest.partition(b"window.gradio_config")
+    before = _THEIRS.sub(b"", before)
+    return head.replace(b'lang="en"', f'lang="{lang}"'.encode(), 1) + b"<head>" + (HEAD + told).encode() + before + config + after
