@@ -6,14 +6,15 @@ MADE := .made
 
 .PHONY: run test unit lint format bench local lock clean
 
+# On one's own machine an endpoint of one's own (Ollama, vLLM) is on a private address, which a public host refuses.
 run: $(MADE)/app
-	$(BIN)/python app.py
+	L2BENCH_ALLOW_CUSTOM_URL=$${L2BENCH_ALLOW_CUSTOM_URL-private} $(BIN)/python app.py
 
 test: $(MADE)/test $(MADE)/local $(MADE)/browser
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests
 
 unit: $(MADE)/test
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest -n 2 tests/unit
 
 lint: $(MADE)/test
 	$(BIN)/ruff check .
@@ -31,8 +32,9 @@ local: $(MADE)/local
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV); }
 
-$(MADE)/app: requirements.txt | $(VENV)/bin/python
+$(MADE)/app: requirements.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@mkdir -p $(MADE) && touch $@
 
 $(MADE)/test: requirements-dev.txt $(MADE)/app

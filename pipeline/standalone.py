@@ -78,9 +78,13 @@ def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
         model = get_model(role="grader", required=True)
     except Exception:  # noqa: BLE001 - no --model-role was given
         model = build(spec.judge, ProviderKey(), spec.max_connections)
-    prepare_model(model)
+    prepare_model(model, _redactor(model))
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel("judge", model, plan.judge_price, most)
+
+
+def _redactor(model: Model) -> Redactor:
+    return Redactor([str(getattr(model.api, "api_key", None) or "")])
 
 
 def _bind(evaluator: Evaluator, plan: Plan) -> Solver:
@@ -93,7 +97,7 @@ def _bind(evaluator: Evaluator, plan: Plan) -> Solver:
             if evaluator.solver.model is not model or "bound" not in evaluator.solver.adapted:
                 config = evaluator.solver.model.config.merge(model.config)
                 model.config = config
-                prepare_model(model)
+                prepare_model(model, _redactor(model))
                 evaluator.solver.model = model
                 evaluator.solver.adapted.add("bound")
             return state
