@@ -229,8 +229,9 @@ def gated_counts(t: T) -> dict[str, Any] | None:
     found = public_counts()
     if found is None:
         return None
-    groups = {t("col_competency"): found["competency"], **found["context"]}
-    return {"total": found["total"], "groups": {name: values for name, values in groups.items() if values}}
+    groups = found["groups"]
+    first = {t("col_competency"): groups["competency"]} if "competency" in groups else {}
+    return {"total": found["total"], "groups": first | {name: v for name, v in groups.items() if name != "competency"}}
 
 
 def estimate_text(made: Estimate, t: T) -> str:

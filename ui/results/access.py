@@ -1,22 +1,24 @@
 """Who may see text on a result page, and the texts themselves. The one place that decides it for the pages.
 
-The demo's text is free. Gated text is shown only to the run's owner, and on a hosted server only after their own
-token has opened the data set again: nobody's token but theirs is ever used for it.
+The demo's text is free. Gated text is shown only to the run's owner, and on a hosted server only out of the copy that
+their own token has opened: nobody's token but theirs is ever used for it.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from pipeline.data.records import Task
+from pipeline.data.records import Task, TaskSet
 from pipeline.errors import UserError
 from pipeline.report.view import RunView
 from pipeline.spec import ModelSpec, Places, RunSpec
 from runner.addresses import hosted
 from ui.signin import token_of
 
+KeptTasks = Callable[[Request, str], TaskSet | None]
 KEPT = 4
 _tasks: OrderedDict[str, dict[str, Task]] = OrderedDict()
 
@@ -30,7 +32,8 @@ def may_see_text(request: Request, found: Any) -> bool:
     return found.meta.source != "hub" or not hosted() or token_of(request) is not None
 
 
-def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str]) -> dict[str, Task] | None:
+def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str],
+             kept: KeptTasks | None = None) -> dict[str, Task] | None:
     """The run's tasks with their text, by key. Check `may_see_text` first; may take seconds, so call it in a thread.
 
     None where the data cannot be had, is no longer the run's, or the viewer's token does not open it.
@@ -39,8 +42,9 @@ def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str]
 
     source = found.meta.source
     token = token_of(request) if source == "hub" else None
-    if source == "hub" and hosted() and token is None:
-        return None
+    if source == "hub" and hosted():
+        own = kept(request, view.data.digest if view.data else "") if kept and token else None
+        return own.by_key() if own else None
     key = f"{source}-{view.data.digest if view.data else ''}" if source == "demo" else found.key
     if source != "hub" and key in _tasks:
         _tasks.move_to_end(key)

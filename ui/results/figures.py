@@ -15,13 +15,38 @@ from pipeline.report.stats import Interval
 Spec = dict[str, Any]
 FEW = 5
 """Groups under this many tasks are greyed: their mean says little."""
+ROOM = 0.16
+"""Share of the width that the number inside a bar takes; where the interval begins sooner, the number is left to the table."""
 CLEAR = "rgba(0,0,0,0)"
-LIGHT = {"--ink": "#14212a", "--ink-2": "#3d4b56", "--line": "#cdd6db", "--bar": "#2b7f93", "--accent": "#0b5c70",
-         "--accent-ink": "#ffffff", "--surface": "#ffffff", "--cell-none": "#e1e7ea", "--skip": "#62707a", "--fail": "#a2432a",
-         "--heat-0": "#f3e4d0", "--heat-1": "#cfe3e5", "--heat-2": "#9fcad0", "--heat-3": "#2f7d90", "--heat-4": "#0b5066",
-         "--heat-ink-0": "#14212a", "--heat-ink-1": "#14212a", "--heat-ink-2": "#14212a", "--heat-ink-3": "#ffffff",
-         "--heat-ink-4": "#ffffff", "--c-1": "#0b5c70", "--c-2": "#b4532a", "--c-3": "#5d4a9c", "--c-4": "#2f7d4f", "--c-5": "#a0357a",
-         "--c-6": "#6b6b1f", "--font": "IBM Plex Sans, sans-serif"}
+LIGHT = {
+    "--ink": "#14212a",
+    "--ink-2": "#3d4b56",
+    "--line": "#cdd6db",
+    "--bar": "#2b7f93",
+    "--accent": "#0b5c70",
+    "--accent-ink": "#ffffff",
+    "--surface": "#ffffff",
+    "--cell-none": "#e1e7ea",
+    "--skip": "#62707a",
+    "--fail": "#a2432a",
+    "--heat-0": "#f3e4d0",
+    "--heat-1": "#cfe3e5",
+    "--heat-2": "#9fcad0",
+    "--heat-3": "#2f7d90",
+    "--heat-4": "#0b5066",
+    "--heat-ink-0": "#14212a",
+    "--heat-ink-1": "#14212a",
+    "--heat-ink-2": "#14212a",
+    "--heat-ink-3": "#ffffff",
+    "--heat-ink-4": "#ffffff",
+    "--c-1": "#0b5c70",
+    "--c-2": "#b4532a",
+    "--c-3": "#5d4a9c",
+    "--c-4": "#2f7d4f",
+    "--c-5": "#a0357a",
+    "--c-6": "#6b6b1f",
+    "--font": "IBM Plex Sans, sans-serif",
+}
 """The light theme's values, for figures that leave the page."""
 
 
@@ -55,15 +80,29 @@ def themed(value: Any, palette: dict[str, str] | None = None) -> Any:
 
 def layout(height: int, **more: Any) -> Spec:
     """What all figures share: no template, clear ground, small margins, one font, no legend."""
-    return {"template": None, "height": height, "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "showlegend": False,
-            "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"}, "margin": {"l": 8, "r": 12, "t": 8, "b": 36},
-            "hoverlabel": {"bgcolor": "var(--surface)", "bordercolor": "var(--line)", "font": {"color": "var(--ink)"}}, **more}
+    return {
+        "template": None,
+        "height": height,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "showlegend": False,
+        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 36},
+        "hoverlabel": {"bgcolor": "var(--surface)", "bordercolor": "var(--line)", "font": {"color": "var(--ink)"}},
+        **more,
+    }
 
 
 def axis(**more: Any) -> Spec:
     """A quiet axis."""
-    return {"gridcolor": "var(--line)", "zerolinecolor": "var(--ink-2)", "linecolor": "var(--line)", "automargin": True,
-            "fixedrange": True, **more}
+    return {
+        "gridcolor": "var(--line)",
+        "zerolinecolor": "var(--ink-2)",
+        "linecolor": "var(--line)",
+        "automargin": True,
+        "fixedrange": True,
+        **more,
+    }
 
 
 def share_axis(low: float = 0.0, **more: Any) -> Spec:
@@ -78,15 +117,29 @@ def bars(items: Sequence[Bar], width: int = 22, grey: bool = False) -> Spec:
     ends = [(b.interval.low, b.interval.high) if b.interval else (v, v) for b, v in zip(items, values, strict=True)]
     few = [grey and b.n < FEW for b in items]
     trace = {
-        "type": "bar", "orientation": "h", "x": values, "y": list(range(len(items))), "cliponaxis": False,
+        "type": "bar",
+        "orientation": "h",
+        "x": values,
+        "y": list(range(len(items))),
+        "cliponaxis": False,
         "marker": {"color": ["var(--cell-none)" if f else "var(--bar)" for f in few]},
-        "text": [f"{v:.0%}" if b.value is not None else "" for b, v in zip(items, values, strict=True)],
-        "textposition": "inside", "insidetextanchor": "start", "textangle": 0, "constraintext": "none",
+        "text": [f"{v:.0%}" if b.value is not None and e[0] > ROOM else "" for b, v, e in zip(items, values, ends, strict=True)],
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "textangle": 0,
+        "constraintext": "none",
         "insidetextfont": {"color": ["var(--ink)" if f else "var(--accent-ink)" for f in few]},
-        "hovertext": [f"{label(b.name, 40)}<br>{_said(b)}" for b in items], "hoverinfo": "text",
-        "error_x": {"type": "data", "symmetric": False, "array": [max(0.0, e[1] - v) for e, v in zip(ends, values, strict=True)],
-                    "arrayminus": [max(0.0, v - e[0]) for e, v in zip(ends, values, strict=True)],
-                    "color": "var(--ink)", "thickness": 1.4, "width": 4},
+        "hovertext": [f"{label(b.name, 40)}<br>{_said(b)}" for b in items],
+        "hoverinfo": "text",
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [max(0.0, e[1] - v) for e, v in zip(ends, values, strict=True)],
+            "arrayminus": [max(0.0, v - e[0]) for e, v in zip(ends, values, strict=True)],
+            "color": "var(--ink)",
+            "thickness": 1.4,
+            "width": 4,
+        },
     }
     height = 48 + len(items) * max(26, 15 * _lines(names) + 6)
     y = axis(autorange="reversed", tickvals=list(range(len(items))), ticktext=names, showgrid=False, zeroline=False)
@@ -111,8 +164,13 @@ def step(value: float, top: float | None = None) -> int:
     return sum(value >= edge for edge in STEPS)
 
 
-def heat(rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[float | None]],
-         texts: Sequence[Sequence[str]], counts: bool = False) -> Spec:
+def heat(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    texts: Sequence[Sequence[str]],
+    counts: bool = False,
+) -> Spec:
     """A heat map in five colours, each with a text colour that can be read on it; the cells also say their number.
 
     Drawn as bars of equal length: Plotly's own heat map tests the browser with an inline style, which our policy forbids.
@@ -122,20 +180,46 @@ def heat(rows: Sequence[str], columns: Sequence[str], values: Sequence[Sequence[
     names = [label(r) for r in rows]
     heads = [label(c, 12) for c in columns]
     above = 15 * max((h.count("<br>") + 1 for h in heads), default=1)
-    return {"data": data, "layout": layout(
-        34 + above + len(rows) * max(28, 15 * _lines(names) + 6), barmode="overlay", bargap=0,
-        xaxis=axis(side="top", tickvals=list(range(len(columns))), ticktext=heads, showgrid=False, zeroline=False, tickangle=0,
-                   range=[-0.5, len(columns) - 0.5]),
-        yaxis=axis(autorange="reversed", tickvals=list(range(len(rows))), ticktext=names, showgrid=False, zeroline=False))}
+    return {
+        "data": data,
+        "layout": layout(
+            34 + above + len(rows) * max(28, 15 * _lines(names) + 6),
+            barmode="overlay",
+            bargap=0,
+            xaxis=axis(
+                side="top",
+                tickvals=list(range(len(columns))),
+                ticktext=heads,
+                showgrid=False,
+                zeroline=False,
+                tickangle=0,
+                range=[-0.5, len(columns) - 0.5],
+            ),
+            yaxis=axis(autorange="reversed", tickvals=list(range(len(rows))), ticktext=names, showgrid=False, zeroline=False),
+        ),
+    }
 
 
 def _column(place: int, values: Sequence[float | None], texts: Sequence[str], most: float | None) -> Spec:
     classes = [step(v, most) if v is not None else None for v in values]
-    return {"type": "bar", "orientation": "h", "y": list(range(len(values))), "x": [1] * len(values), "base": place - 0.5,
-            "marker": {"color": ["var(--cell-none)" if k is None else f"var(--heat-{k})" for k in classes],
-                       "line": {"color": "var(--surface)", "width": 2}},
-            "text": list(texts), "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none",
-            "insidetextfont": {"color": ["var(--ink)" if k is None else f"var(--heat-ink-{k})" for k in classes]}, "hoverinfo": "skip"}
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": list(range(len(values))),
+        "x": [1] * len(values),
+        "base": place - 0.5,
+        "marker": {
+            "color": ["var(--cell-none)" if k is None else f"var(--heat-{k})" for k in classes],
+            "line": {"color": "var(--surface)", "width": 2},
+        },
+        "text": list(texts),
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "constraintext": "none",
+        "insidetextfont": {"color": ["var(--ink)" if k is None else f"var(--heat-ink-{k})" for k in classes]},
+        "hoverinfo": "skip",
+    }
 
 
 def _lines(names: Sequence[str]) -> int:
@@ -146,19 +230,42 @@ def _lines(names: Sequence[str]) -> int:
 def histogram(edges: Sequence[float], counts: Sequence[int], x_title: str, y_title: str) -> Spec:
     """How many tasks have a score between each two edges (one more edge than counts)."""
     middles = [(a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)]
-    trace = {"type": "bar", "x": middles, "y": list(counts), "width": [b - a for a, b in zip(edges, edges[1:], strict=False)],
-             "marker": {"color": "var(--bar)", "line": {"color": "var(--surface)", "width": 1}}, "hoverinfo": "text",
-             "hovertext": [f"{a:.0%} – {b:.0%}: {n}" for a, b, n in zip(edges, edges[1:], counts, strict=False)]}
-    return {"data": [trace], "layout": layout(
-        260, bargap=0, xaxis=axis(range=[edges[0], edges[-1] + 0.005], dtick=0.2, tickformat=".0%", title={"text": x_title}),
-        yaxis=axis(title={"text": y_title}, rangemode="tozero", nticks=5))}
+    trace = {
+        "type": "bar",
+        "x": middles,
+        "y": list(counts),
+        "width": [b - a for a, b in zip(edges, edges[1:], strict=False)],
+        "marker": {"color": "var(--bar)", "line": {"color": "var(--surface)", "width": 1}},
+        "hoverinfo": "text",
+        "hovertext": [f"{a:.0%} – {b:.0%}: {n}" for a, b, n in zip(edges, edges[1:], counts, strict=False)],
+    }
+    return {
+        "data": [trace],
+        "layout": layout(
+            260,
+            bargap=0,
+            xaxis=axis(range=[edges[0], edges[-1] + 0.005], dtick=0.2, tickformat=".0%", title={"text": x_title}),
+            yaxis=axis(title={"text": y_title}, rangemode="tozero", nticks=5),
+        ),
+    }
 
 
 def count_bars(names: Sequence[str], counts: Sequence[int], colours: Sequence[str]) -> Spec:
     """Horizontal bars of whole numbers, each with its number at its end."""
-    trace = {"type": "bar", "orientation": "h", "x": list(counts), "y": list(range(len(names))), "marker": {"color": list(colours)},
-             "text": [str(n) for n in counts], "textposition": "outside", "cliponaxis": False, "hoverinfo": "skip"}
-    y = axis(autorange="reversed", tickvals=list(range(len(names))), ticktext=[label(n) for n in names], showgrid=False, zeroline=False)
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": list(counts),
+        "y": list(range(len(names))),
+        "marker": {"color": list(colours)},
+        "text": [str(n) for n in counts],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hoverinfo": "skip",
+    }
+    y = axis(
+        autorange="reversed", tickvals=list(range(len(names))), ticktext=[label(n) for n in names], showgrid=False, zeroline=False
+    )
     x = axis(range=[0, max([1, *counts]) * 1.12], nticks=5)
     return {"data": [trace], "layout": layout(48 + 28 * len(names), bargap=0.3, yaxis=y, xaxis=x)}
 
@@ -181,12 +288,29 @@ def cost_chart(marks: Sequence[Mark], x_title: str, y_title: str) -> Spec:
     low, high = max(-0.2, min([0.4, *scores]) - 0.05), max([0.95, *scores]) + 0.05
     # Room at the right for the names of the lines.
     most = (max([m.cost or 0.0 for m in placed] or [0.0]) or 0.01) * (3.2 if lines else 1.4)
-    shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": m.score, "y1": m.score, "layer": "below",
-               "line": {"color": "var(--skip)", "width": 1, "dash": "dot"}} for m in lines]
-    return {"data": [_points(placed)], "layout": layout(
-        400, shapes=shapes, annotations=_names(lines, (high - low) * 0.043),
-        xaxis=axis(range=[0, most], tickprefix="$", nticks=5, title={"text": x_title}),
-        yaxis=axis(range=[low, high], tickformat=".0%", title={"text": y_title}))}
+    shapes = [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": m.score,
+            "y1": m.score,
+            "layer": "below",
+            "line": {"color": "var(--skip)", "width": 1, "dash": "dot"},
+        }
+        for m in lines
+    ]
+    return {
+        "data": [_points(placed)],
+        "layout": layout(
+            400,
+            shapes=shapes,
+            annotations=_names(lines, (high - low) * 0.043),
+            xaxis=axis(range=[0, most], tickprefix="$", nticks=5, title={"text": x_title}),
+            yaxis=axis(range=[low, high], tickformat=".0%", title={"text": y_title}),
+        ),
+    }
 
 
 SIDES = ("middle right", "middle left", "top right", "bottom left", "bottom right", "top left")
@@ -194,21 +318,48 @@ SIDES = ("middle right", "middle left", "top right", "bottom left", "bottom righ
 
 def _points(placed: Sequence[Mark]) -> Spec:
     """The models with a known cost, their names beside them on changing sides."""
-    return {"type": "scatter", "mode": "markers+text", "x": [m.cost for m in placed], "y": [m.score for m in placed],
-            "text": [label(m.name, 16) for m in placed], "textposition": [SIDES[i % 6] for i in range(len(placed))], "hoverinfo": "text",
-            "hovertext": [f"{label(m.name, 40)}<br>{m.score:.1%}, ${m.cost:.4g}" for m in placed], "cliponaxis": False,
-            "marker": {"color": "var(--accent)", "size": 11, "symbol": "diamond"},
-            "error_y": {"type": "data", "symmetric": False, "color": "var(--accent)", "thickness": 1.6, "width": 5,
-                        "array": [m.interval.high - m.score if m.interval else 0.0 for m in placed],
-                        "arrayminus": [m.score - m.interval.low if m.interval else 0.0 for m in placed]}}
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [m.cost for m in placed],
+        "y": [m.score for m in placed],
+        "text": [label(m.name, 16) for m in placed],
+        "textposition": [SIDES[i % 6] for i in range(len(placed))],
+        "hoverinfo": "text",
+        "hovertext": [f"{label(m.name, 40)}<br>{m.score:.1%}, ${m.cost:.4g}" for m in placed],
+        "cliponaxis": False,
+        "marker": {"color": "var(--accent)", "size": 11, "symbol": "diamond"},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "color": "var(--accent)",
+            "thickness": 1.6,
+            "width": 5,
+            "array": [m.interval.high - m.score if m.interval else 0.0 for m in placed],
+            "arrayminus": [m.score - m.interval.low if m.interval else 0.0 for m in placed],
+        },
+    }
 
 
 def _names(lines: Sequence[Mark], least: float) -> list[Spec]:
     """The names of the horizontal marks, at the right, moved apart where their scores lie close."""
     places = _apart([m.score for m in lines], least)
-    return [{"xref": "paper", "x": 1, "xanchor": "right", "y": y, "yanchor": "middle", "showarrow": False, "align": "right",
-             "text": f"{label(m.name.split('/')[-1], 60)} {m.score:.1%}", "font": {"size": 11, "color": "var(--ink-2)"},
-             "bgcolor": "var(--surface)", "borderpad": 1} for m, y in zip(lines, places, strict=True)]
+    return [
+        {
+            "xref": "paper",
+            "x": 1,
+            "xanchor": "right",
+            "y": y,
+            "yanchor": "middle",
+            "showarrow": False,
+            "align": "right",
+            "text": f"{label(m.name.split('/')[-1], 60)} {m.score:.1%}",
+            "font": {"size": 11, "color": "var(--ink-2)"},
+            "bgcolor": "var(--surface)",
+            "borderpad": 1,
+        }
+        for m, y in zip(lines, places, strict=True)
+    ]
 
 
 def _apart(values: Sequence[float], least: float) -> list[float]:

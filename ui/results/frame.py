@@ -47,15 +47,17 @@ class Page:
         return self.t(f"{key}.{'one' if n == 1 else 'many'}", n=n, **values)
 
     def link(self, path: str | None = None, **changes: Any) -> str:
-        """This address (or `path` with no parameters but the language) with parameters set, or removed by None."""
+        """This address (or `path` with no parameters but the language) with parameters set, or removed by None.
+
+        The page's own address stays relative, so that it does not print the id it was asked for.
+        """
         query = self.request.query_params
         items = list(query.multi_items()) if path is None else [("lang", query["lang"])] if "lang" in query else []
         items = [(k, v) for k, v in items if k not in changes and k != "part"]
         for key, value in changes.items():
             values = value if isinstance(value, list | tuple) else [value]
             items += [(key, str(v)) for v in values if v is not None and v != ""]
-        path = self.request.url.path if path is None else path
-        return f"{path}?{urlencode(items)}" if items else path
+        return f"{path or ''}?{urlencode(items)}" if items or path is None else path
 
     def respond(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """The page. `noindex` pages say so in their header too."""

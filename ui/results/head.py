@@ -44,14 +44,25 @@ def head(view: RunView, summary: Summary, t: T) -> Head:
     """Everything above the charts."""
     scored = _score(summary.scored, t("result.over_scored", n=_attempts(summary.scored_count, summary, t)), t)
     attempted = _score(summary.attempted, t("result.over_attempted", n=_attempts(summary.attempted_count, summary, t)), t)
-    clipped = t("result.clipped", value=percent(summary.clipped.value), interval=interval_text(summary.clipped.interval)) \
-        if summary.clipped else ""
+    clipped = (
+        t("result.clipped", value=percent(summary.clipped.value), interval=interval_text(summary.clipped.interval))
+        if summary.clipped
+        else ""
+    )
     if summary.reweighted:
         r = summary.reweighted
         clipped += " " + t("result.reweighted", value=percent(r.value), interval=interval_text(r.interval))
     share = f"{scored.value} ({scored.interval or scored.why}), {scored.count}"
-    return Head(summary.solver, scored, attempted, clipped.strip(), summary.differences, facts(view, summary, t), share,
-                any(m.startswith("demo/") for m in (summary.solver, summary.judge)))
+    return Head(
+        summary.solver,
+        scored,
+        attempted,
+        clipped.strip(),
+        summary.differences,
+        facts(view, summary, t),
+        share,
+        any(m.startswith("demo/") for m in (summary.solver, summary.judge)),
+    )
 
 
 def _attempts(n: int, summary: Summary, t: T) -> str:
@@ -67,16 +78,22 @@ def _score(mean: Mean, count: str, t: T) -> Score:
 def facts(view: RunView, summary: Summary, t: T) -> list[tuple[str, str]]:
     """Subset, judge, date, spend, cost per task; and epochs, retries and cut answers where there were any."""
     spend = summary.spend
-    found = [(t("result.fact.subset"), subset(view, t)), (t("result.fact.judge"), judge(view, summary, t)),
-             (t("result.fact.date"), f"{day(view.started)} UTC"), (t("result.fact.spend"), spent(summary, t)),
-             (t("result.cost_per_task"), money(spend.cost_per_task) if spend.cost_per_task is not None else t("est_unknown"))]
+    found = [
+        (t("result.fact.subset"), subset(view, t)),
+        (t("result.fact.judge"), judge(view, summary, t)),
+        (t("result.fact.date"), f"{day(view.started)} UTC"),
+        (t("result.fact.spend"), spent(summary, t)),
+        (t("result.cost_per_task"), money(spend.cost_per_task) if spend.cost_per_task is not None else t("est_unknown")),
+    ]
     if view.epochs > 1:
         found.append((t("set_epochs"), _epochs(summary, t)))
     if summary.cut:
         found.append((t("result.fact.cut"), t("result.fact.cut_value", n=summary.cut, of=summary.scored_count)))
     if summary.lenient_only:
         found.append((t("result.fact.lenient"), str(summary.lenient_only)))
-    found.append((t("result.fact.retries"), t("result.fact.retries_value", api=summary.api_retries, verdict=summary.verdict_retries)))
+    found.append(
+        (t("result.fact.retries"), t("result.fact.retries_value", api=summary.api_retries, verdict=summary.verdict_retries))
+    )
     return found
 
 
@@ -113,7 +130,9 @@ def spent(summary: Summary, t: T) -> str:
     if s.cost is None:
         return t("spend_unpriced") + "; " + t("spend_calls", n=s.calls)
     total = t("spend_free") if s.cost == 0 and s.calls else money(s.cost)
-    text = f"{total} ({t('est_solver')} {money(s.solver_cost)}, {t('est_judge')} {money(s.judge_cost)}); {t('spend_calls', n=s.calls)}"
+    text = (
+        f"{total} ({t('est_solver')} {money(s.solver_cost)}, {t('est_judge')} {money(s.judge_cost)}); {t('spend_calls', n=s.calls)}"
+    )
     return text + (f"; {t('spend_unknown', n=s.unknown_calls)}" if s.unknown_calls else "")
 
 
@@ -125,7 +144,12 @@ def subset_short(view: RunView) -> str:
 def card_facts(view: RunView) -> dict[str, Any]:
     """What decides whether two runs may stand in one ranking: judge, prompt and its text, and the tasks."""
     prompt, asked = view.prompt, view.spec.get("judge") or {}
-    return {"judge": str(asked.get("model", "")), "judge_named": view.models.get("judge", ""),
-            "judge_config": json.dumps(asked.get("config") or {}, sort_keys=True),
-            "prompt": prompt.version if prompt else "", "prompt_digest": prompt.digest if prompt else "",
-            "keys": frozenset(task.key for task in view.tasks), "data": view.data.digest if view.data else ""}
+    return {
+        "judge": str(asked.get("model", "")),
+        "judge_named": view.models.get("judge", ""),
+        "judge_config": json.dumps(asked.get("config") or {}, sort_keys=True),
+        "prompt": prompt.version if prompt else "",
+        "prompt_digest": prompt.digest if prompt else "",
+        "keys": frozenset(task.key for task in view.tasks),
+        "data": view.data.digest if view.data else "",
+    }

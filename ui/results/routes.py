@@ -15,16 +15,19 @@ from ui.visitor import hf_user
 
 
 def routes(service: Any, may_see_text: Callable[[Request, Any], bool | Awaitable[bool]] | None = None, sources: Any = None,
+           kept_tasks: Callable[[Request, str], Any] | None = None,
            viewer: Callable[[Request], str | None] = hf_user) -> list[Route]:
     """All routes of this package.
 
     Args:
         service: a `runner.service.RunService`.
         may_see_text: whether the visitor may see the text of a run, given its `runner.sharing.Access`; may be async.
+        kept_tasks: (request, digest) -> the visitor's own copy of the gated `TaskSet`, or None; where it is given, gated
+            text comes from there alone. May block.
         sources: a `ui.sources.Sources` for the explore page; None means the demo tasks alone.
         viewer: Hugging Face user name of the one who asks, or None.
     """
-    run = RunPage(service, may_see_text or may_see_text_by_default, viewer)
+    run = RunPage(service, may_see_text or may_see_text_by_default, viewer, kept_tasks)
     compare, gallery, explore = Compare(service, viewer), Gallery(service), Explore(sources)
     return [
         Route("/r/{rid}", run.page), Route("/r/{rid}/card.png", run.card), Route("/r/{rid}/charts.json", run.charts),

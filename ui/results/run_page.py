@@ -19,6 +19,7 @@ from pipeline.errors import UserError
 from pipeline.report.figures import Summary
 from pipeline.report.texts import TaskTexts, task_texts
 from pipeline.report.view import RunView
+from runner.addresses import hosted
 from ui.results import access, card
 from ui.results.charts import charts, figure_specs, signed
 from ui.results.frame import NO_INDEX, Page
@@ -39,11 +40,17 @@ class RunPage:
         service: a `runner.service.RunService`.
         may_see_text: (request, access) -> whether texts are shown.
         viewer: request -> Hugging Face user name, or None.
+        kept_tasks: see `ui.results.routes`.
     """
 
-    def __init__(self, service: Any, may_see_text: Callable[[Request, Any], bool | Awaitable[bool]],
-                 viewer: Callable[[Request], str | None]) -> None:
-        self.service, self.may_see_text, self.viewer = service, may_see_text, viewer
+    def __init__(
+        self,
+        service: Any,
+        may_see_text: Callable[[Request, Any], bool | Awaitable[bool]],
+        viewer: Callable[[Request], str | None],
+        kept_tasks: access.KeptTasks | None = None,
+    ) -> None:
+        self.service, self.may_see_text, self.viewer, self.kept_tasks = service, may_see_text, viewer, kept_tasks
 
     async def page(self, request: Request) -> Response:
         """The whole page, or with `?part=` one piece of it for the page's script."""
@@ -78,29 +85,57 @@ class RunPage:
 
     def _texts(self, request: Request, found: Any, view: RunView) -> tuple[dict[str, Task] | None, dict[int, TaskTexts]]:
         """Task texts of the whole run and, for the one opened row, answers and judge's words."""
-        tasks = access.tasks_of(request, found, view, self.service.store.places(found.key))
-        if tasks is None and found.meta.source == "hub":
+        tasks = access.tasks_of(request, found, view, self.service.store.places(found.key), self.kept_tasks)
+        if tasks is None and found.meta.source == "hub" and hosted():
             return None, {}  # the viewer's token no longer opens the data set: nothing of it is shown
         opened = request.query_params.get("open", "")
         known = any(task.key == opened for task in view.tasks)
         ledger = self.service.folder(found) / "private" / "ledger.jsonl"
         return tasks, task_texts(ledger, opened) if known else {}
 
-    def _values(self, page: Page, found: Any, view: RunView, summary: Summary, tasks: dict[str, Task] | None,
-                texts: dict[int, TaskTexts], show_text: bool) -> dict[str, Any]:
+    def _values(
+        self,
+        page: Page,
+        found: Any,
+        view: RunView,
+        summary: Summary,
+        tasks: dict[str, Task] | None,
+        texts: dict[int, TaskTexts],
+        show_text: bool,
+    ) -> dict[str, Any]:
         t, query = page.t, page.request.query_params
         wanted, rows = Wanted.of(query), task_rows(view)
         table = table_page(rows, wanted)
         described = {c.id: c.description for task in (tasks or {}).values() for c in task.criteria}
         opened = next((r for r in rows if r.key == query.get("open")), None)
         return {
-            "rid": page.request.path_params["rid"], "found": found, "view": view, "summary": summary, "head": head(view, summary, t),
-            "charts": charts(summary, t, described), "methods": methods(view, t, self._journal(found)),
-            "table": table, "wanted": wanted, "opened": opened, "opened_task": (tasks or {}).get(opened.key) if opened else None,
-            "texts": texts, "described": described, "show_text": show_text, "tasks_missing": tasks is None,
-            "competencies": sorted({r.competency for r in rows}), "outcomes": [k for k, n in view.counts().items() if n],
-            "states": STATES, "shapes": SHAPES, "sizes": SIZES, "sorts": SORTS, "pages": pages(table), "days": DAYS,
-            "signed": signed, "live": view.status == "running", "base": base_url(page.request), "expires": _expires(found.meta.expires),
+            "rid": page.request.path_params["rid"],
+            "found": found,
+            "view": view,
+            "summary": summary,
+            "head": head(view, summary, t),
+            "charts": charts(summary, t, described),
+            "methods": methods(view, t, self._journal(found)),
+            "table": table,
+            "wanted": wanted,
+            "opened": opened,
+            "opened_task": (tasks or {}).get(opened.key) if opened else None,
+            "texts": texts,
+            "described": described,
+            "show_text": show_text,
+            "tasks_missing": tasks is None,
+            "competencies": sorted({r.competency for r in rows}),
+            "outcomes": [k for k, n in view.counts().items() if n],
+            "states": STATES,
+            "shapes": SHAPES,
+            "sizes": SIZES,
+            "sorts": SORTS,
+            "pages": pages(table),
+            "days": DAYS,
+            "signed": signed,
+            "live": view.status == "running",
+            "base": base_url(page.request),
+            "expires": _expires(found.meta.expires),
             "asked": page.request.query_params.get("delete") == "ask",
         }
 
@@ -133,8 +168,9 @@ class RunPage:
         """Set the sharing level, from the owner's form."""
         form = await request.form()
         days, level = str(form.get("days", "")).strip(), str(form.get("level", ""))
-        return await self._change(request, "share", lambda rid, user: self.service.share(
-            rid, level, float(days) if days else None, hf_user=user))
+        return await self._change(
+            request, "share", lambda rid, user: self.service.share(rid, level, float(days) if days else None, hf_user=user)
+        )
 
     async def delete(self, request: Request) -> Response:
         """Delete the run, after the owner ticked the box."""
