@@ -25,6 +25,7 @@ from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
 from pipeline.errors import UserError
 from pipeline.faults import Redactor
+from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import Ledger
@@ -32,7 +33,6 @@ from pipeline.models import build
 from pipeline.report.comparability import differences
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
-from pipeline.task import build_task
 
 PILOT_TASKS = 5
 REESTIMATE_AFTER = 5

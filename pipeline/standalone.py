@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task as InspectTask
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import GenerateConfig, Model, get_model
 from inspect_ai.solver import Solver, solver
 
 from pipeline.admission import Admission
 from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
 from pipeline.faults import Redactor
+from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.ledger import Ledger
 from pipeline.models import build
 from pipeline.models import prepare as prepare_model
 from pipeline.run import Plan, prepare
-from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, ModelSpec, Places, ProviderKey, RunSpec
-from pipeline.task import build_task
+from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, SOLVER_DEFAULTS, ModelSpec, Places, ProviderKey, RunSpec
 
 LISTS = ("competency", "subcompetency", "context", "task_ids")
 
@@ -40,6 +40,7 @@ def task_for_inspect(given: dict[str, Any]) -> InspectTask:
         print(f"Difference from the reference settings: {text}")
     evaluator = _evaluator(plan, model)
     task = build_task(evaluator, plan.chosen, plan.spec.epochs, plan.data.source.name)
+    task.config = GenerateConfig(**SOLVER_DEFAULTS)  # inspect's own flags, such as --temperature, beat these
     task.solver = [_bind(evaluator, plan), task.solver]  # type: ignore[assignment]
     return task
 
@@ -56,7 +57,7 @@ def _spec(given: dict[str, Any], model: str, csv_path: str | None) -> RunSpec:
     values["verdict_retries"] = values.pop("judge_verdict_retries", 0)
     values["verdict_parser"] = values.pop("judge_verdict_parser", "strict")
     values.setdefault("source", "local" if csv_path else "demo")
-    return RunSpec(solver=ModelSpec(model=model), judge=ModelSpec(model=judge, config=JUDGE_DEFAULTS), **values)
+    return RunSpec(solver=ModelSpec(model=model, config=SOLVER_DEFAULTS), judge=ModelSpec(model=judge, config=JUDGE_DEFAULTS), **values)
 
 
 def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:

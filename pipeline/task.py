@@ -1,74 +1,16 @@
-"""The inspect Task: `inspect eval pipeline/task.py --model ... -T competency=...` works, and `python -m pipeline.eval` uses it.
+"""The inspect Task: `inspect eval pipeline/task.py --model ... -T competency=...`. Only names the parameters.
 
-Solver and scorer are thin: both hand over to `pipeline.judging.evaluate`, so that page, command line and inspect
-run the same code. A task that was not scored has the score NaN, which inspect leaves out of its mean and counts.
+What it evaluates with is the same code as `python -m pipeline.eval`; see `pipeline.inspect_parts`.
 """
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 if __name__ != "pipeline.task":  # `inspect eval pipeline/task.py` loads this file by its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from inspect_ai import Epochs, task
 from inspect_ai import Task as InspectTask
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ModelOutput
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
-from inspect_ai.solver import Generate, Solver, TaskState, solver
-
-from pipeline.data.records import Task
-from pipeline.judging.evaluate import Evaluator, messages_of
-
-NAME = "l2-bench-eval"
-DATASET = "l2-bench"
-
-
-def build_task(evaluator: Evaluator, tasks: Sequence[Task], epochs: int, source: str) -> InspectTask:
-    """The inspect Task for these tasks. `source` is recorded as the dataset's location."""
-    by_key = {t.key: t for t in tasks}
-    samples = [Sample(id=t.key, input=messages_of(t), target=t.reference_answer, metadata=_metadata(t)) for t in tasks]
-    return InspectTask(
-        dataset=MemoryDataset(samples, name=DATASET, location=source), solver=_answer(evaluator, by_key)(),
-        scorer=_rubric(evaluator, by_key)(), epochs=Epochs(epochs, "mean"), name=NAME, version=1,
-        metadata={"benchmark": "l2-bench", "purpose": "response_evaluation"},
-    )
-
-
-def _metadata(t: Task) -> dict[str, Any]:
-    criteria = [{"id": c.id, "layer": c.layer.value, "weight": c.weight} for c in t.criteria]
-    return {"competency": t.competency, "version": t.version, "subcompetencies": list(t.subcompetencies),
-            "facets": {k: list(v) for k, v in t.facets.items()}, "criteria": criteria}
-
-
-def _answer(evaluator: Evaluator, tasks: dict[str, Task]) -> Any:
-    @solver
-    def l2_bench_solver() -> Solver:
-        async def solve(state: TaskState, generate: Generate) -> TaskState:
-            item = tasks[str(state.sample_id)]
-            output = await evaluator.answer(item, state.epoch, state.messages)
-            state.output = output or ModelOutput.from_content(str(state.model), "")
-            state.messages.append(state.output.message)
-            return state
-
-        return solve
-
-    return l2_bench_solver
-
-
-def _rubric(evaluator: Evaluator, tasks: dict[str, Task]) -> Any:
-    @scorer(metrics=[mean(), stderr()])
-    def l2_bench_scorer() -> Scorer:
-        async def score(state: TaskState, target: Target) -> Score:
-            result = await evaluator.judge_answer(tasks[str(state.sample_id)], state.epoch, state.output)
-            value = float("nan") if result.score is None else result.score
-            return Score(value=value, explanation=result.reason or None, metadata=result.record())
-
-        return score
-
-    return l2_bench_scorer
+from inspect_ai import task
 
 
 @task
