@@ -57,7 +57,9 @@ def _spec(given: dict[str, Any], model: str, csv_path: str | None) -> RunSpec:
     values["verdict_retries"] = values.pop("judge_verdict_retries", 0)
     values["verdict_parser"] = values.pop("judge_verdict_parser", "strict")
     values.setdefault("source", "local" if csv_path else "demo")
-    return RunSpec(solver=ModelSpec(model=model, config=SOLVER_DEFAULTS), judge=ModelSpec(model=judge, config=JUDGE_DEFAULTS), **values)
+    values["solver"] = ModelSpec(model=model, config=SOLVER_DEFAULTS)
+    values["judge"] = ModelSpec(model=judge, config=JUDGE_DEFAULTS)
+    return RunSpec(**values)
 
 
 def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
