@@ -28,6 +28,8 @@ class Compare:
 
     def __init__(self, service: Any, viewer: Callable[[Request], str | None]) -> None:
         self.service, self.viewer = service, viewer
+        self._kept: dict[Any, tuple[Comparison, list[tuple[int, int, Any]]]] = {}
+        self._turn: asyncio.Lock | None = None
 
     async def page(self, request: Request) -> Response:
         """The comparison; with fewer than two runs, the form that asks for them."""
@@ -44,7 +46,7 @@ class Compare:
                 ids=ids,
                 problem=page.t("compare.too_few") if ids else "",
             )
-        result, pairs = await asyncio.to_thread(_compare, views)
+        result, pairs = await self._compared(views)
         return page.respond(
             "compare.html",
             result=result,
@@ -65,9 +67,18 @@ class Compare:
         views, _ = await self._views(request, run_ids(request))
         if len(views) < LEAST:
             return JSONResponse({"error": "not available"}, 404, NO_INDEX)
-        result, _ = await asyncio.to_thread(_compare, views)
+        result, _ = await self._compared(views)
         found = compare_charts(result, Page(request).t)
         return JSONResponse({c.id: c.spec for c in found if c.spec}, headers=NO_INDEX)
+
+    async def _compared(self, views: list[RunView]) -> tuple[Comparison, list[tuple[int, int, Any]]]:
+        """The comparison, kept for the figures that the page asks for next; one at a time, since six large runs take seconds."""
+        key = tuple((v.spec_digest, v.started, v.done, v.finished) for v in views)
+        self._turn = self._turn or asyncio.Lock()
+        async with self._turn:
+            if key not in self._kept:
+                self._kept = {key: await asyncio.to_thread(_compare, views), **dict(list(self._kept.items())[:7])}
+        return self._kept[key]
 
     async def _views(self, request: Request, ids: list[str]) -> tuple[list[RunView], list[str]]:
         await self.service.open()

@@ -4,8 +4,10 @@ Published scores have no intervals, so they have no rank either; the page says s
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +17,6 @@ from pipeline.report.figures import Summary
 from pipeline.report.stats import Interval, Rank, ranks
 from pipeline.report.view import RunView
 from ui.results.frame import Page, day
-from ui.results.head import card_facts, subset_short
 from ui.results.published import Published, published
 
 SORTS = ("score", "model", "date", "cost")
@@ -67,29 +68,55 @@ class Ranking:
     ranked: bool = True
 
 
-def entry_of(row_id: str, view: RunView, summary: Summary) -> Entry:
+Record = dict[str, Any]
+"""The facts of a run as its manifest tells them: status, started, spec, data, prompt, models, task_ids."""
+
+
+def record_of(view: RunView) -> Record:
+    """The same facts of a run that has no manifest yet."""
+    return {
+        "status": view.status,
+        "started": view.started,
+        "spec": view.spec,
+        "models": view.models,
+        "task_ids": [task.key for task in view.tasks],
+        "data": view.data.model_dump(mode="json") if view.data else None,
+        "prompt": view.prompt.model_dump(mode="json") if view.prompt else None,
+    }
+
+
+def entry_of(row_id: str, record: Record, summary: Summary) -> Entry:
     """A listed run's line."""
-    facts = card_facts(view)
-    own = summary.scored
-    alike = (*facts.values(), view.epochs, view.spec.get("verdict_parser"), view.spec.get("verdict_retries"))
+    own, data = summary.scored, record.get("data") or {}
+    subset = f"{len(record['task_ids'])} / {data.get('available') or '?'} {data.get('name', '')}".strip()
     return Entry(
         row_id,
         "run",
         summary.solver,
         summary.judge,
-        facts["prompt"],
-        subset_short(view),
+        summary.prompt,
+        subset,
         own.value,
         own.interval,
         summary.attempted.value,
         own.tasks,
-        day(view.started),
+        day(record["started"]),
         summary.spend.cost_per_task,
         summary.differences,
-        view.status,
-        alike=alike,
+        str(record["status"]),
+        alike=_alike(record),
         note=own.note,
     )
+
+
+def _alike(record: Record) -> tuple[Any, ...]:
+    """What must be equal before two runs may stand in one ranking: judge with its settings, prompt text, tasks, rules."""
+    spec, data, prompt = record["spec"], record.get("data") or {}, record.get("prompt") or {}
+    judge = spec.get("judge") or {}
+    named = (str(judge.get("model", "")), json.dumps(judge.get("config") or {}, sort_keys=True), record["models"].get("judge", ""))
+    text = (prompt.get("version", ""), prompt.get("digest", ""))
+    tasks = (data.get("digest", ""), frozenset(record["task_ids"]))
+    return (*named, *text, *tasks, spec.get("epochs"), spec.get("verdict_parser"), spec.get("verdict_retries"))
 
 
 def published_entries() -> list[Entry]:
@@ -131,6 +158,7 @@ class Gallery:
 
     def __init__(self, service: Any) -> None:
         self.service = service
+        self._kept: dict[str, tuple[int, Entry]] = {}
 
     async def page(self, request: Request) -> Response:
         """The gallery, filtered and sorted by query parameters; works without scripts."""
@@ -159,13 +187,33 @@ class Gallery:
 
     async def _runs(self) -> list[Entry]:
         await self.service.open()
-        found = []
-        for row in self.service.recent(MOST):
-            view = await self.service.view(row.id)
-            summary = await self.service.summary(row.id) if view else None
-            if view is not None and summary is not None:
-                found.append(await asyncio.to_thread(entry_of, row.id, view, summary))
-        return found
+        found = [await self._entry(row.id) for row in self.service.recent(MOST)]
+        return [entry for entry in found if entry is not None]
+
+    async def _entry(self, rid: str) -> Entry | None:
+        """One run's line, from its manifest where it has ended: folding a whole journal for a list would take seconds."""
+        access = self.service.get(rid)
+        if access is None:
+            return None
+        path = self.service.folder(access) / "manifest.json"
+        if access.meta.ended and (kept := await asyncio.to_thread(self._from_manifest, rid, path)):
+            return kept
+        view, summary = await self.service.view(rid), await self.service.summary(rid)
+        return entry_of(rid, record_of(view), summary) if view is not None and summary is not None else None
+
+    def _from_manifest(self, rid: str, path: Path) -> Entry | None:
+        try:
+            stamp = path.stat().st_mtime_ns
+            if (kept := self._kept.get(rid)) and kept[0] == stamp:
+                return kept[1]
+            record = json.loads(path.read_text(encoding="utf-8"))
+            entry = entry_of(rid, record, Summary.model_validate(record["summary"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        if len(self._kept) > 4 * MOST:
+            self._kept.clear()
+        self._kept[rid] = stamp, entry
+        return entry
 
 
 def _fits(entry: Entry, wanted: dict[str, str]) -> bool:

@@ -3,10 +3,8 @@
 Computes no statistic; a value that is unknown stays None and is printed as unknown.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.report.figures import Mean, Summary
 from pipeline.report.view import RunView
@@ -134,22 +132,3 @@ def spent(summary: Summary, t: T) -> str:
         f"{total} ({t('est_solver')} {money(s.solver_cost)}, {t('est_judge')} {money(s.judge_cost)}); {t('spend_calls', n=s.calls)}"
     )
     return text + (f"; {t('spend_unknown', n=s.unknown_calls)}" if s.unknown_calls else "")
-
-
-def subset_short(view: RunView) -> str:
-    """The subset for lists and cards: number of tasks and the source's name."""
-    return f"{len(view.tasks)} / {view.data.available if view.data else '?'} {view.data.name if view.data else ''}".strip()
-
-
-def card_facts(view: RunView) -> dict[str, Any]:
-    """What decides whether two runs may stand in one ranking: judge, prompt and its text, and the tasks."""
-    prompt, asked = view.prompt, view.spec.get("judge") or {}
-    return {
-        "judge": str(asked.get("model", "")),
-        "judge_named": view.models.get("judge", ""),
-        "judge_config": json.dumps(asked.get("config") or {}, sort_keys=True),
-        "prompt": prompt.version if prompt else "",
-        "prompt_digest": prompt.digest if prompt else "",
-        "keys": frozenset(task.key for task in view.tasks),
-        "data": view.data.digest if view.data else "",
-    }

@@ -14,7 +14,7 @@ from pipeline.report.summary import summarise
 from pipeline.report.texts import task_texts
 from pipeline.report.view import Verdict
 from tests.made_runs import Made, made_view, write_run
-from ui.gallery import entry_of, published_entries, rankings
+from ui.gallery import entry_of, published_entries, rankings, record_of
 from ui.results import figures
 from ui.results.charts import charts, figure_specs
 from ui.results.crossing import COMPETENCY, Filters, cross, overview
@@ -111,7 +111,7 @@ def test_overlapping_intervals_tie_and_other_judges_are_never_in_one_ranking():
     # https://github.com/ZeroLoss-Lab/ELBench: ties were shown only where rounded scores are equal.
     made = [Made(seed=1, solver="a/x"), Made(seed=1, solver="b/y"), Made(seed=1, solver="c/z", skill=0.4),
             Made(seed=1, solver="a/x", judge="other/judge"), Made(seed=1, solver="a/x", prompt="v2"), Made(seed=1, solver="a/x", tasks=39)]
-    entries = [entry_of(str(i), v, summarise(v)) for i, m in enumerate(made) for v in [made_view(m)]]
+    entries = [entry_of(str(i), record_of(v), summarise(v)) for i, m in enumerate(made) for v in [made_view(m)]]
     groups = rankings([*entries, *published_entries()])
     ranked = [g for g in groups if g.ranked]
     assert len(ranked) == 1 and {e.id for e in ranked[0].entries} == {"0", "1", "2"}
