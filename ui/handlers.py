@@ -14,6 +14,7 @@ import gradio as gr
 
 from pipeline.errors import UserError
 from pipeline.spec import RunSpec
+from runner.local_model import LOCAL
 from runner.providers.catalogue import provider
 from runner.providers.judges import label, stability
 from runner.providers.models import ModelList, ModelLists
@@ -97,6 +98,7 @@ def connect(demo: gr.Blocks, parts: Parts, room: Room) -> None:
         tail = [o["account"], f["source"], f["sample_limit"], o["source_why"]]
         demo.load(acts.arrive, None, [o["tabs"], *filters[:3], f["task_ids"], *tail], **quick)
         o["back"].click(acts.back, f["source"], [*filters[:3], *tail], **quick)
+        demo.load(acts.connected, None, [f[n] for n in ("solver_provider", "solver_model", "judge_provider", "judge_model")], **quick)
         _presets(parts, acts, quick)
         for name in ("run", "pilot"):
             begun = o[name].click(acts.start(pilot=name == "pilot"), parts.inputs, [o["started"], o["why"], o["tabs"]],
@@ -176,6 +178,14 @@ class Acts:
             return gr.skip(), gr.skip()
         return solver, gr.update(choices=model_choices(solver, "judge"), value=known[0])
 
+    def connected(self, request: gr.Request) -> tuple[Any, ...]:
+        """Back from a provider's sign-in: its models are chosen, and its route to the reference judge."""
+        found = request.query_params.get("connected", "")
+        if found != "openrouter":
+            return (gr.skip(),) * 4
+        judges = model_choices(found, "judge")
+        return (found, gr.update(choices=model_choices(found, "solver"), value=None), found, gr.update(choices=judges, value=judges[0]))
+
     def note(self, solver: str, judge: str, solver_model: str, judge_model: str, prompt: str, request: gr.Request) -> str:
         """What is known of the chosen judge, in one line."""
         if not judge_model or judge == "demo":
@@ -245,6 +255,8 @@ class Acts:
         return begin
 
     async def _begin(self, values: dict[str, Any], w: dict[str, str], request: gr.Request, pilot: bool) -> str:
+        if "local" in (values["solver_provider"], values["judge_provider"]):
+            await asyncio.to_thread(LOCAL.start)  # its address is part of what the run is
         worked, why = await self._work_out(values, w, request)
         if why or worked is None:
             raise UserError(why or w["why_not_here"])

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from pipeline.settings import Setting
-from runner.providers.catalogue import PROVIDERS, provider
+from runner.providers.catalogue import offered, provider
 from runner.providers.models import bundled
 from ui.form import ADVANCED, DEFAULT_CAP_TASKS, FIELDS, context_value
 from ui.live import live_fragment, mine_fragment, w as word
@@ -103,7 +103,7 @@ def _models(parts: Parts) -> None:
         for role, (provider_id, model) in (("solver", SOLVER), ("judge", JUDGE)):
             with gr.Row():
                 parts.field[f"{role}_provider"] = gr.Dropdown(
-                    [(p.name, p.id) for p in PROVIDERS], value=provider_id, label=t(f"{role}_provider"),
+                    [(p.name, p.id) for p in offered()], value=provider_id, label=t(f"{role}_provider"),
                     info=t(f"{role}_provider_help"), elem_id=f"{role}-provider", min_width=220)
                 parts.field[f"{role}_model"] = gr.Dropdown(
                     model_choices(provider_id, role), value=model, allow_custom_value=True, label=t(f"{role}_model"),

@@ -21,6 +21,7 @@ from starlette.middleware.cors import CORSMiddleware  # noqa: E402
 
 from runner import api  # noqa: E402
 from runner.gate import Gate  # noqa: E402
+from runner.local_model import LOCAL  # noqa: E402
 from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
@@ -106,5 +107,6 @@ def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
             sweeping.cancel()
             await service.close()
             await asyncio.to_thread(gate.close)
+            await asyncio.to_thread(LOCAL.stop)
 
     return life

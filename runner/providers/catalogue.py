@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from pipeline.errors import UserError
+from runner import local_model
 from runner.addresses import check_base_url, hosted
 from runner.providers.entry import REGION, Call, KeyField, Provider
 
@@ -112,7 +113,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider(
         "local", "Local small model", "openai-api/local", dialect="none", auth="none", fields=(), listing=None,
         key_note="SmolLM2, 135 million parameters, runs on this machine without a key; it answers about at random.",
-        judges=("SmolLM2-135M-Instruct",), open_judges=("SmolLM2-135M-Instruct",)),
+        judges=(local_model.MODEL,), open_judges=(local_model.MODEL,)),
     Provider(
         "demo", "Demo (scripted)", "demo", dialect="none", auth="none", fields=(), listing=None,
         key_note="Answers and verdicts come from a script, free and instant; the scores mean nothing.", judges=("judge",)),
@@ -136,6 +137,11 @@ def provider(entry: str | Provider) -> Provider:
     raise UserError(f"There is no provider called {str(entry)[:40]!r}.", "", "Choose one from the list.")
 
 
+def offered() -> tuple[Provider, ...]:
+    """The entries that can be chosen on this machine: the small local model only where it is installed."""
+    return tuple(p for p in PROVIDERS if p.id != "local" or local_model.installed())
+
+
 def hosts() -> Mapping[str, str]:
     """Other base URLs by provider id, from the environment; for tests, and never on a hosted Space."""
     raw = os.environ.get(HOSTS_SETTING, "")
@@ -157,6 +163,8 @@ def base_override(entry: str | Provider, fields: Mapping[str, str]) -> str:
     found = provider(entry)
     if any(f.name == "base_url" for f in found.fields):
         return check_base_url(fields.get("base_url", ""))
+    if found.id == "local":
+        return local_model.LOCAL.url
     return hosts().get(found.id, "")
 
 
