@@ -36,6 +36,8 @@ from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
 PILOT_TASKS = 5
 REESTIMATE_AFTER = 5
+WRITE_OUT = 1.0
+"""Seconds that inspect gets to write out tasks that have ended, before a stopped evaluation is cancelled."""
 
 
 @dataclass(frozen=True)
@@ -288,11 +290,26 @@ def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             if switch._act is None:
                 switch.attach(evaluator.door)
+                evaluator.idle = _cancel_soon(asyncio.get_running_loop())
             return state
 
         return solve
 
     return stop_switch()
+
+
+def _cancel_soon(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Ends the evaluation once nothing is under way after a stop; inspect would else walk through every task left."""
+    roots = [t for t in asyncio.all_tasks(loop) if "_run_coro" not in getattr(t.get_coro(), "__qualname__", "")]
+    main = roots[0] if len(roots) == 1 else None  # the one task that no task group of anyio has started
+    asked: list[bool] = []
+
+    def cancel() -> None:
+        if not asked and main is not None:
+            asked.append(True)
+            loop.call_later(WRITE_OUT, main.cancel)
+
+    return cancel
 
 
 def quiet() -> None:

@@ -79,11 +79,14 @@ class Evaluator:
     verdict_retries: int = 0
     parser: Literal["strict", "lenient"] = "strict"
     results: dict[tuple[str, int], Result] = field(default_factory=dict)
+    idle: Callable[[], None] = lambda: None
+    _under_way: set[tuple[str, int]] = field(default_factory=set)
 
     async def answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:
         """The solver's output, or None where the task has ended without an answer (see `results`)."""
         try:
             await self.admission.admit(task, epoch, self.solver, self.judge, self.prompt)
+            self._under_way.add((task.key, epoch))
             self.say(events.TaskStarted(t=time.time(), task=task.key, epoch=epoch))
             answer = await self.door.ask(self.solver, CallId("solver", task.key, epoch), messages)
         except Stopped as stop:
@@ -168,6 +171,9 @@ class Evaluator:
 
     def _end(self, result: Result) -> None:
         self.results[result.task.key, result.epoch] = result
+        self._under_way.discard((result.task.key, result.epoch))
+        if self.door.closed is not None and not self._under_way:
+            self.idle()
         self.admission.ended(result.task, result.epoch)
         self.say(events.TaskFinished(t=time.time(), task=result.task.key, epoch=result.epoch, outcome=result.outcome,
                                      score=result.score, cut=result.cut, stage=result.stage, reason=result.reason))
