@@ -6,9 +6,9 @@ A key reaches the provider's client and nothing else: no environment variable, n
 import os
 from typing import Any
 
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.model import GenerateConfig, Model, ModelInfo, get_model, get_model_info, set_model_info
 
-from pipeline import wire
+from pipeline import lanes, wire
 from pipeline.errors import UserError
 from pipeline.faults import Redactor
 from pipeline.spec import ModelSpec, ProviderKey
@@ -44,6 +44,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
         import pipeline.demo  # noqa: F401 - registers the scripted provider
     name, base_url = _routed(spec, fields.get("base_url"))
     try:
+        args |= lanes.model_args(name)
         model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
         raise _unbuildable(spec.model, error, Redactor(fields.values())) from None
@@ -106,7 +107,14 @@ def prepare(model: Model, redact: Redactor) -> None:
     if hasattr(client, "timeout"):
         client.timeout = float(LONGEST_CALL)
     model.config = model.config.model_copy(update=NO_INSPECT_RETRIES)
+    model.model_args.pop("http_client", None)  # inspect writes these into its log
+    _look_up_once(str(model))
     wire.watch(model, redact)
+
+
+def _look_up_once(name: str) -> None:
+    """Keep what inspect knows of the model: asked by name, 0.3.205 else searches its whole table on every call."""
+    set_model_info(name, get_model_info(name) or ModelInfo())
 
 
 def generate_config(values: dict[str, Any], connections: int) -> GenerateConfig:
