@@ -27,6 +27,8 @@ DOWNLOADS = ("tasks.csv", "verdicts.csv", "competency.csv", "view.json", "run.js
              "hf.yaml", "model-index.yaml", "competency.svg", "charts.html", "run.eval", "eval", "ledger.jsonl",
              "private/ledger.jsonl", "..%2fprivate%2fledger.jsonl")
 
+LOOPBACK = ("http://127.0.0.1:", "data:", "blob:")
+
 
 @dataclass
 class World:
@@ -64,13 +66,15 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """A browser of its own for each visitor; a fault in the page fails the test."""
+    """A browser of its own for each visitor; a fault in the page or the server, or a request elsewhere, fails the test."""
     contexts: list[BrowserContext] = []
     faults: list[str] = []
 
     def arrives() -> BrowserContext:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         context.on("page", lambda page: page.on("pageerror", lambda error: faults.append(str(error))))
+        context.on("response", lambda r: faults.append(f"{r.status} {r.url}") if r.status >= 500 else None)
+        context.on("request", lambda r: None if r.url.startswith(LOOPBACK) else faults.append(f"request to {r.url}"))
         contexts.append(context)
         return context
 
