@@ -28,7 +28,9 @@ def listen(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
         bound.listen(2048)
     except OSError as error:
-        raise UserError(f"{host}:{port} cannot be used: {error.strerror}.", "", "Set L2BENCH_PORT or L2BENCH_HOST.") from None
+        raise UserError(
+            f"{host}:{port} cannot be used: {error.strerror}.", "", "Set L2BENCH_PORT or L2BENCH_HOST."
+        ) from None
     return bound
 
 
@@ -43,7 +45,9 @@ def main() -> int:
         app = build_app(Path(os.environ.get("L2BENCH_HOME") or "data"))
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"L2-Bench Live: http://{shown}:{bound.getsockname()[1]}", flush=True)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+        )
         asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
     except UserError as error:
         print(error, file=sys.stderr)

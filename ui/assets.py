@@ -16,10 +16,20 @@ from starlette.types import Scope
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = {
-    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".json": "application/json",
-    ".woff2": "font/woff2", ".svg": "image/svg+xml", ".png": "image/png", ".txt": "text/plain; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".woff2": "font/woff2",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".txt": "text/plain; charset=utf-8",
 }
-FOLDERS = {"style": ROOT / "assets" / "style", "js": ROOT / "assets" / "js", "fonts": ROOT / "assets" / "fonts", "words": ROOT / "ui" / "words"}
+FOLDERS = {
+    "style": ROOT / "assets" / "style",
+    "js": ROOT / "assets" / "js",
+    "fonts": ROOT / "assets" / "fonts",
+    "words": ROOT / "ui" / "words",
+}
 FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -85,7 +95,10 @@ def _asset(name: str) -> Asset | None:
         return None
     stamp = path.stat().st_mtime_ns
     if _kept.get(name, (0, None))[0] != stamp:
-        _kept[name] = stamp, pack(path.read_bytes(), TYPES[path.suffix], FOREVER if path.suffix == ".woff2" else "public, no-cache")
+        _kept[name] = (
+            stamp,
+            pack(path.read_bytes(), TYPES[path.suffix], FOREVER if path.suffix == ".woff2" else "public, no-cache"),
+        )
     return _kept[name][1]
 
 

@@ -72,15 +72,24 @@ async def work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automati
 
 def _work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automatic: bool) -> Worked:
     chosen, available = choose(tasks.tasks, spec), len(tasks.tasks)
-    found = {role: price_for(m.model, live=live or None, base_url=m.base_url) for role, m in (("solver", spec.solver), ("judge", spec.judge))}
+    found = {
+        role: price_for(m.model, live=live or None, base_url=m.base_url)
+        for role, m in (("solver", spec.solver), ("judge", spec.judge))
+    }
     made = estimate(chosen, spec, found, available=available)
     rule = default_cap(made)
     cap = round(rule, 4) if automatic and rule is not None else None
     source = tasks.source
-    data = DataRecord(kind=source.kind, name=source.name, revision=source.revision, gated=source.gated, available=available)  # type: ignore[arg-type]
+    data = DataRecord(
+        kind=spec.source, name=source.name, revision=source.revision, gated=source.gated, available=available
+    )
     # Which text the judge gets is only known when the run reads it; the demo always takes this project's own.
-    prompt = PromptRecord(version=spec.prompt_version, source="own" if spec.source == "demo" else "published", digest="")
-    return Worked(spec, made, differences(spec, len(chosen), available, prompt, data), cap, cap if automatic else spec.max_cost)
+    prompt = PromptRecord(
+        version=spec.prompt_version, source="own" if spec.source == "demo" else "published", digest=""
+    )
+    return Worked(
+        spec, made, differences(spec, len(chosen), available, prompt, data), cap, cap if automatic else spec.max_cost
+    )
 
 
 def panel(worked: Worked | None, w: Words) -> str:
@@ -89,11 +98,18 @@ def panel(worked: Worked | None, w: Words) -> str:
         return f'<div class="l2"><p class="help">{escape(w["est_wait"])}</p></div>'
     e = worked.estimate
     notes = [*_cap_note(worked, w), *([e.free_note] if e.free_note else []), *e.unknown]
-    return "".join([
-        '<div class="l2 est">', _top(worked, w), _table(e, w), _facts(worked, w),
-        "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes),
-        _list(w["est_differences"], worked.differences, w["est_no_differences"]), _list(w["est_basis"], e.rests_on, ""), "</div>",
-    ])
+    return "".join(
+        [
+            '<div class="l2 est">',
+            _top(worked, w),
+            _table(e, w),
+            _facts(worked, w),
+            "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes),
+            _list(w["est_differences"], worked.differences, w["est_no_differences"]),
+            _list(w["est_basis"], e.rests_on, ""),
+            "</div>",
+        ]
+    )
 
 
 def money(value: float | None, w: Words) -> str:
@@ -109,21 +125,29 @@ def duration(seconds: float, w: Words) -> str:
     """Seconds for the eye."""
     if seconds < 90:
         return say(w, "second_short", n=max(1, round(seconds)))
-    return say(w, "minute_short", n=round(seconds / 60)) if seconds < 5400 else say(w, "hour_short", n=f"{seconds / 3600:.1f}")
+    return (
+        say(w, "minute_short", n=round(seconds / 60))
+        if seconds < 5400
+        else say(w, "hour_short", n=f"{seconds / 3600:.1f}")
+    )
 
 
 def _top(worked: Worked, w: Words) -> str:
     e = worked.estimate
     free = e.solver.free and e.judge.free
     total = w["est_free"] if free else money(e.total.expected if e.total else None, w)
-    spread = f'{money(e.total.low, w)} – {money(e.total.high, w)}' if e.total and not free else ""
-    tasks = f'{e.tasks} {w["est_tasks"]} {say(w, "est_of", n=e.available)}'
-    return (f'<p class="est-top"><b>{escape(total)}</b><span class="est-range">{escape(spread)}</span>'
-            f'<span class="est-range">{escape(tasks)}</span></p>')
+    spread = f"{money(e.total.low, w)} – {money(e.total.high, w)}" if e.total and not free else ""
+    tasks = f"{e.tasks} {w['est_tasks']} {say(w, 'est_of', n=e.available)}"
+    return (
+        f'<p class="est-top"><b>{escape(total)}</b><span class="est-range">{escape(spread)}</span>'
+        f'<span class="est-range">{escape(tasks)}</span></p>'
+    )
 
 
 def _table(e: Estimate, w: Words) -> str:
-    heads = "".join(f'<th scope="col" class="num">{escape(w[key])}</th>' for key in ("est_low", "est_expected", "est_high"))
+    heads = "".join(
+        f'<th scope="col" class="num">{escape(w[key])}</th>' for key in ("est_low", "est_expected", "est_high")
+    )
     rows = ""
     for name, role in ((w["est_solver"], e.solver), (w["est_judge"], e.judge)):
         rows += _row(name, role.cost, lambda v: money(v, w), w)
@@ -131,42 +155,65 @@ def _table(e: Estimate, w: Words) -> str:
         rows += _row(w["est_tokens_in"], role.input_tokens, lambda v: f"{round(v):,}", w, "sub")
         rows += _row(w["est_tokens_out"], role.output_tokens, lambda v: f"{round(v):,}", w, "sub")
     rows += _row(w["est_total"], e.total, lambda v: money(v, w), w, "total")
-    return (f'<div class="table-wrap"><table><caption class="sr">{escape(w["section_estimate"])}</caption>'
-            f'<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>')
+    return (
+        f'<div class="table-wrap"><table><caption class="sr">{escape(w["section_estimate"])}</caption>'
+        f"<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _row(name: str, figures: Figures | None, show: Any, w: Words, kind: str = "role") -> str:
-    cells = "".join(f'<td class="num">{escape(show(getattr(figures, level)) if figures else w["est_unknown"])}</td>' for level in LEVELS)
+    cells = "".join(
+        f'<td class="num">{escape(show(getattr(figures, level)) if figures else w["est_unknown"])}</td>'
+        for level in LEVELS
+    )
     return f'<tr class="{kind}"><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
 def _facts(worked: Worked, w: Words) -> str:
     e = worked.estimate
-    rows = [(w["spend_cap"], money(worked.limit, w) if worked.limit is not None else w["spend_none"]),
-            (w["est_time"], say(w, "est_time_value", t=duration(e.seconds.expected, w), n=e.connections))]
-    rows += [(f'{w["est_price"]}: {name}', _price(role, w)) for name, role in ((w["est_solver"], e.solver), (w["est_judge"], e.judge))]
+    rows = [
+        (w["spend_cap"], money(worked.limit, w) if worked.limit is not None else w["spend_none"]),
+        (w["est_time"], say(w, "est_time_value", t=duration(e.seconds.expected, w), n=e.connections)),
+    ]
+    rows += [
+        (f"{w['est_price']}: {name}", _price(role, w))
+        for name, role in ((w["est_solver"], e.solver), (w["est_judge"], e.judge))
+    ]
     if e.half_width is not None:
         width = say(w, "est_half_width_value", w=f"{100 * e.half_width:.1f}")
         rows.append((say(w, "est_half_width", n=e.tasks), width))
     for points, needed, cost in ((5, e.tasks_for_5, e.cost_for_5), (3, e.tasks_for_3, e.cost_for_3)):
         rows.append((say(w, "est_precision", w=points), _precision(needed, cost, e, w)))
-    return '<dl class="facts">' + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+        + "</dl>"
+    )
 
 
 def _precision(needed: int | None, cost: float | None, e: Estimate, w: Words) -> str:
     if needed is None:
         return w["est_unknown"]
-    text = say(w, "est_precision_value", n=f"{needed:,}", cost=w["est_free"] if e.solver.free and e.judge.free else money(cost, w))
-    return f'{text} ({say(w, "est_precision_out", n=e.available)})' if needed > e.available else text
+    text = say(
+        w,
+        "est_precision_value",
+        n=f"{needed:,}",
+        cost=w["est_free"] if e.solver.free and e.judge.free else money(cost, w),
+    )
+    return f"{text} ({say(w, 'est_precision_out', n=e.available)})" if needed > e.available else text
 
 
 def _price(role: RoleEstimate, w: Words) -> str:
     if not role.price_source:
         return w["est_unknown"]
-    where = say(w, "est_price_from", source=role.price_source, date=role.price_checked) if role.price_checked else role.price_source
+    where = (
+        say(w, "est_price_from", source=role.price_source, date=role.price_checked)
+        if role.price_checked
+        else role.price_source
+    )
     if role.free:
-        return f'{w["est_free"]} · {where}'
-    return f'{say(w, "est_price_per", input=role.price_input, output=role.price_output)} · {where}'
+        return f"{w['est_free']} · {where}"
+    return f"{say(w, 'est_price_per', input=role.price_input, output=role.price_output)} · {where}"
 
 
 def _cap_note(worked: Worked, w: Words) -> list[str]:

@@ -17,13 +17,34 @@ from ui.words import say
 
 DEFAULT_CAP_TASKS = 20
 # What has a place of its own on the form; every other row with "form" stands in the advanced panel.
-OUTSIDE_ADVANCED = frozenset({
-    "solver.model", "judge.model", "competency", "subcompetency", "context", "sample_limit", "sampling", "seed", "max_cost",
-})
+OUTSIDE_ADVANCED = frozenset(
+    {
+        "solver.model",
+        "judge.model",
+        "competency",
+        "subcompetency",
+        "context",
+        "sample_limit",
+        "sampling",
+        "seed",
+        "max_cost",
+    }
+)
 ADVANCED: tuple[Setting, ...] = tuple(s for s in SETTINGS if "form" in s.where and s.name not in OUTSIDE_ADVANCED)
 BASIC: tuple[str, ...] = (
-    "source", "solver_provider", "solver_model", "judge_provider", "judge_model", "competency", "subcompetency",
-    "context", "sample_limit", "sampling", "seed", "max_cost", "cap_auto",
+    "source",
+    "solver_provider",
+    "solver_model",
+    "judge_provider",
+    "judge_model",
+    "competency",
+    "subcompetency",
+    "context",
+    "sample_limit",
+    "sampling",
+    "seed",
+    "max_cost",
+    "cap_auto",
 )
 FIELDS: tuple[str, ...] = BASIC + tuple(s.name for s in ADVANCED)
 
@@ -118,9 +139,7 @@ def credentials_of(values: Mapping[str, Any], keys: Keys, hf_token: str | None =
 
 def _model(role: str, values: Mapping[str, Any], fields: Fields) -> ModelSpec:
     provider_id = str(values[f"{role}_provider"])
-    config = {
-        s.name.partition(".")[2]: _advanced(s, values[s.name]) for s in ADVANCED if s.name.startswith(f"{role}.")
-    }
+    config = {s.name.partition(".")[2]: _advanced(s, values[s.name]) for s in ADVANCED if s.name.startswith(f"{role}.")}
     entry = provider(provider_id)
     needs_address = any(f.name == "base_url" for f in entry.fields)
     return ModelSpec(

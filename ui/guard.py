@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # https://github.com/gradio-app/gradio/issues/13051: hiding a handler does not close its route.
 DENIED = re.compile(
     r"^/+(monitoring|gradio_api/+(deep_link|upload|upload_progress|process_recording|runs|run-history"
-    r"|proxy=|file=https?:|file/https?:|vibe|undo-vibe|run/(?!predict/?$)|api/|call/|stream/|component_server|mcp))", re.I)
+    r"|proxy=|file=https?:|file/https?:|vibe|undo-vibe|run/(?!predict/?$)|api/|call/|stream/|component_server|mcp))",
+    re.I,
+)
 CONFIG = re.compile(r"^/+config$", re.I)
 
 PLAIN_POLICY = (
@@ -44,7 +46,11 @@ class Guard:
             await self.app(scope, receive, send)
             return
         path = unquote(scope["path"])
-        if scope["type"] == "websocket" or DENIED.match(path) or (CONFIG.match(path) and b"deep_link" in scope["query_string"]):
+        if (
+            scope["type"] == "websocket"
+            or DENIED.match(path)
+            or (CONFIG.match(path) and b"deep_link" in scope["query_string"])
+        ):
             await PlainTextResponse("not found", 404)(scope, receive, send)
         elif self._foreign(scope):
             await PlainTextResponse("cross-origin request refused", 403)(scope, receive, send)

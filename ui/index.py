@@ -11,8 +11,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.words import pick_language, words
 
-HEAD = ('<script src="/static/js/early.js"></script><meta name="color-scheme" content="light dark">'
-        '<link rel="icon" href="/static/style/mark.svg">')
+HEAD = (
+    '<script src="/static/js/early.js"></script><meta name="color-scheme" content="light dark">'
+    '<link rel="icon" href="/static/style/mark.svg">'
+)
 _THEIRS = re.compile(rb'<meta\s+(?:property="og:|name="twitter:)[^>]*>')
 
 
@@ -27,7 +29,9 @@ class Index:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"] != "/":
             await self.app(scope, receive, send)
             return
-        lang = pick_language(Headers(scope=scope).get("accept-language"), QueryParams(scope["query_string"]).get("lang"))
+        lang = pick_language(
+            Headers(scope=scope).get("accept-language"), QueryParams(scope["query_string"]).get("lang")
+        )
         await self.app(scope, receive, _Mending(send, lang))
 
 
@@ -65,11 +69,20 @@ class _Mending:
 def mend(page: bytes, lang: str) -> bytes:
     """Gradio's page with our head; text of the visitor is not put into it."""
     w = words(lang)
-    told = f'<meta name="description" content="{escape(w["app_lede"])}"><meta property="og:title" content="{escape(w["app_name"])}">' \
-           f'<meta property="og:description" content="{escape(w["app_lede"])}">'
+    told = (
+        f'<meta name="description" content="{escape(w["app_lede"])}"><meta property="og:title" content="{escape(w["app_name"])}">'
+        f'<meta property="og:description" content="{escape(w["app_lede"])}">'
+    )
     head, sign, rest = page.partition(b"<head>")
     if not sign:
         return page
     before, config, after = rest.partition(b"window.gradio_config")
     before = _THEIRS.sub(b"", before)
-    return head.replace(b'lang="en"', f'lang="{lang}"'.encode(), 1) + b"<head>" + (HEAD + told).encode() + before + config + after
+    return (
+        head.replace(b'lang="en"', f'lang="{lang}"'.encode(), 1)
+        + b"<head>"
+        + (HEAD + told).encode()
+        + before
+        + config
+        + after
+    )

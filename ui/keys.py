@@ -82,9 +82,14 @@ def public_catalogue() -> dict[str, dict[str, Any]]:
     """What the page needs to draw a key's card, by provider id; nothing secret."""
     return {
         p.id: {
-            "name": p.name, "url": p.key_url, "note": p.key_note, "connect": p.id == "openrouter",
-            "fields": [{"name": f.name, "label": f.label, "secret": f.secret, "optional": f.optional, "hint": f.hint}
-                       for f in p.fields],
+            "name": p.name,
+            "url": p.key_url,
+            "note": p.key_note,
+            "connect": p.id == "openrouter",
+            "fields": [
+                {"name": f.name, "label": f.label, "secret": f.secret, "optional": f.optional, "hint": f.hint}
+                for f in p.fields
+            ],
         }
         for p in PROVIDERS
     }
@@ -217,8 +222,10 @@ def _sorry(error: UserError) -> Response:
 
 
 def _page(sentence: str, status: int) -> Response:
-    body = (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>L2-Bench Live</title>'
-            f'<link rel="stylesheet" href="/static/style/tokens.css"><link rel="stylesheet" href="/static/style/base.css">'
-            f'<body class="plain l2"><main class="l2-frame l2-narrow"><h1>OpenRouter</h1><p>{escape(sentence)}</p>'
-            f'<p><a href="/">L2-Bench Live</a></p></main></body></html>')
+    body = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>L2-Bench Live</title>'
+        f'<link rel="stylesheet" href="/static/style/tokens.css"><link rel="stylesheet" href="/static/style/base.css">'
+        f'<body class="plain l2"><main class="l2-frame l2-narrow"><h1>OpenRouter</h1><p>{escape(sentence)}</p>'
+        f'<p><a href="/">L2-Bench Live</a></p></main></body></html>'
+    )
     return HTMLResponse(body, status, headers=NO_STORE)

@@ -45,9 +45,12 @@ def _score() -> str:
     return f"""
 <section class="panel score">
   <div class="score-line">
-    <div>{w("live_score", "h2")}<p class="big"><span data-mean>–</span></p><p class="quiet" data-mean-more></p></div>
-    <div>{w("live_attempted", "h2")}<p class="big second"><span data-attempted>–</span></p><p class="quiet" data-attempted-more></p></div>
-    <details class="compare-line" data-differences><summary data-differences-line></summary><ul data-differences-list></ul></details>
+    <div>{w("live_score", "h2")}<p class="big"><span data-mean>–</span></p>
+      <p class="quiet" data-mean-more></p></div>
+    <div>{w("live_attempted", "h2")}<p class="big second"><span data-attempted>–</span></p>
+      <p class="quiet" data-attempted-more></p></div>
+    <details class="compare-line" data-differences><summary data-differences-line></summary>
+      <ul data-differences-list></ul></details>
   </div>
   <div class="progress" role="progressbar" aria-valuemin="0" aria-valuemax="100" aria-valuenow="0" data-progress
        aria-label="{escape(words()["nav_live"])}" data-w-label="nav_live"><i data-progress-bar></i></div>
@@ -58,19 +61,23 @@ def _score() -> str:
 def _map() -> str:
     layers = "".join(f"<li>{w(f'layer_{name}')}</li>" for name in LAYERS)
     legend = "".join(
-        f'<li><i class="key {name}" aria-hidden="true">{shape}</i>{w(f"verdict_{name}")}</li>' for name, shape in LEGEND)
+        f'<li><i class="key {name}" aria-hidden="true">{shape}</i>{w(f"verdict_{name}")}</li>' for name, shape in LEGEND
+    )
     return f"""
 <section class="panel map">
   {w("live_map", "h2")}{w("live_map_help", "p", "help")}
   <ul class="legend">{legend}</ul>
-  <div class="map-box"><ol class="layers" aria-hidden="true" data-layers>{layers}</ol><canvas data-map tabindex="0" role="application" aria-describedby="map-tip"></canvas></div>
+  <ol class="layers" aria-hidden="true" data-layers>{layers}</ol>
+  <div class="map-box"><div><canvas data-map tabindex="0" role="application" aria-describedby="map-tip"></canvas></div></div>
   <p class="tip" id="map-tip" role="status" data-tip>&nbsp;</p>
 </section>"""
 
 
 def _side() -> str:
-    heads = "".join(w(key, "th", cls, ' scope="col"') for key, cls in
-                    (("col_task", ""), ("col_competency", "wide-only"), ("col_outcome", ""), ("col_score", "num")))
+    heads = "".join(
+        w(key, "th", cls, ' scope="col"')
+        for key, cls in (("col_task", ""), ("col_competency", "wide-only"), ("col_outcome", ""), ("col_score", "num"))
+    )
     return f"""
 <section class="panel bars">
   {w("live_bars", "h2")}{w("live_bars_help", "p", "help")}
@@ -92,7 +99,8 @@ def _below() -> str:
   <p class="quiet"><span data-connections></span></p>{w("live_connections_help", "p", "help", " data-connections-help hidden")}
 </section>
 <section class="panel outcomes">{w("live_outcomes", "h2")}<dl class="pairs" data-outcomes></dl></section>
-<section class="panel first" data-estimate-box hidden>{w("live_estimate", "h2")}<div class="table-wrap" data-estimate></div></section>
+<section class="panel first" data-estimate-box hidden>{w("live_estimate", "h2")}
+  <div class="table-wrap" data-estimate></div></section>
 <section class="panel link">
   {w("link", "h2")}
   <p><a data-link></a></p>
@@ -117,14 +125,22 @@ def live_fragment() -> str:
 
 def mine_fragment() -> str:
     """The list of this browser's runs, filled by `assets/js/mine.js`."""
-    heads = "".join(w(key, "th", cls, ' scope="col"') for key, cls in
-                    (("col_run", ""), ("col_state", ""), ("col_score", "num wide-only"), ("col_started", "wide-only")))
+    heads = "".join(
+        w(key, "th", cls, ' scope="col"')
+        for key, cls in (
+            ("col_run", ""),
+            ("col_state", ""),
+            ("col_score", "num wide-only"),
+            ("col_started", "wide-only"),
+        )
+    )
     return f"""
 <div class="l2 mine" data-mine>
   {w("nav_mine", "h1")}
   {w("mine_help", "p", "help")}
   <p class="note" data-none>{w("mine_none")}</p>
-  <div class="table-wrap" data-table hidden><table><thead><tr>{heads}<th scope="col"><span class="sr" data-w="mine_open">Open</span></th></tr></thead>
+  <div class="table-wrap" data-table hidden><table><thead><tr>{heads}
+    <th scope="col"><span class="sr" data-w="mine_open">Open</span></th></tr></thead>
   <tbody data-rows></tbody></table></div>
   {w("mine_forget_help", "p", "help", " data-forget-help hidden")}
 </div>"""

@@ -12,7 +12,9 @@ from pipeline.settings import Setting
 from runner.providers.catalogue import offered, provider
 from runner.providers.models import bundled
 from ui.form import ADVANCED, DEFAULT_CAP_TASKS, FIELDS, context_value
-from ui.live import live_fragment, mine_fragment, w as word
+from ui.limit import Limit
+from ui.live import live_fragment, mine_fragment
+from ui.live import w as word
 from ui.sources import Offer
 from ui.words import LANGUAGES, words
 
@@ -58,7 +60,9 @@ def build(offer: Offer, kinds: list[str]) -> tuple[gr.Blocks, Parts]:
             with gr.Tab(t("nav_mine"), id="mine", render_children=True) as mine:
                 gr.HTML(mine_fragment(), js_on_load=MINE_JS, elem_id="mine", apply_default_css=False)
                 parts.other["mine"] = mine
-        _html(f'<footer class="l2 l2-foot">{word("foot_scripted")}<a href="/privacy">{word("nav_privacy")}</a></footer>')
+        _html(
+            f'<footer class="l2 l2-foot">{word("foot_scripted")}<a href="/privacy">{word("nav_privacy")}</a></footer>'
+        )
     return demo, parts
 
 
@@ -69,9 +73,13 @@ def _html(text: str, **more: Any) -> Any:
 
 def _header() -> str:
     links = "".join(f'<a href="/{path}">{word(f"nav_{path}")}</a>' for path in ("gallery", "explore", "privacy"))
-    langs = "".join(f'<a href="?lang={code}" lang="{code}" hreflang="{code}">{escape(name)}</a>' for code, name in LANGUAGES.items())
-    return (f'<header class="l2 l2-head"><h1><a class="brand" href="/">L2-Bench Live</a></h1><nav aria-label="Pages">{links}</nav>'
-            f'<nav class="langs" aria-label="Language">{langs}</nav>{word("app_lede", "p", "lede")}</header>')
+    langs = "".join(
+        f'<a href="?lang={code}" lang="{code}" hreflang="{code}">{escape(name)}</a>' for code, name in LANGUAGES.items()
+    )
+    return (
+        f'<header class="l2 l2-head"><h1><a class="brand" href="/">L2-Bench Live</a></h1><nav aria-label="Pages">{links}</nav>'
+        f'<nav class="langs" aria-label="Language">{langs}</nav>{word("app_lede", "p", "lede")}</header>'
+    )
 
 
 def _run_tab(parts: Parts, offer: Offer, kinds: list[str]) -> None:
@@ -103,14 +111,27 @@ def _models(parts: Parts) -> None:
         for role, (provider_id, model) in (("solver", SOLVER), ("judge", JUDGE)):
             with gr.Row():
                 parts.field[f"{role}_provider"] = gr.Dropdown(
-                    [(p.name, p.id) for p in offered()], value=provider_id, label=t(f"{role}_provider"),
-                    info=t(f"{role}_provider_help"), elem_id=f"{role}-provider", min_width=220)
+                    [(p.name, p.id) for p in offered()],
+                    value=provider_id,
+                    label=t(f"{role}_provider"),
+                    info=t(f"{role}_provider_help"),
+                    elem_id=f"{role}-provider",
+                    min_width=220,
+                )
                 parts.field[f"{role}_model"] = gr.Dropdown(
-                    model_choices(provider_id, role), value=model, allow_custom_value=True, label=t(f"{role}_model"),
-                    info=t(f"{role}_model_help"), elem_id=f"{role}-model", min_width=220)
+                    model_choices(provider_id, role),
+                    value=model,
+                    allow_custom_value=True,
+                    label=t(f"{role}_model"),
+                    info=t(f"{role}_model_help"),
+                    elem_id=f"{role}-model",
+                    min_width=220,
+                )
         parts.other["model_note"] = _html("", elem_id="model-note")
         _title("section_keys")
-        parts.other["keys"] = gr.HTML('<div class="l2 keys" data-cards></div>', js_on_load=KEYS_JS, elem_id="keys", apply_default_css=False)
+        parts.other["keys"] = gr.HTML(
+            '<div class="l2 keys" data-cards></div>', js_on_load=KEYS_JS, elem_id="keys", apply_default_css=False
+        )
 
 
 def model_choices(provider_id: str, role: str) -> list[str]:
@@ -127,19 +148,42 @@ def _tasks(parts: Parts, offer: Offer, kinds: list[str]) -> None:
     choices = task_choices(offer)
     with gr.Column(elem_classes=["card"], min_width=240, elem_id="tasks"):
         _title("section_tasks")
-        parts.field["source"] = gr.Radio([(t(f"source_{k}"), k) for k in kinds], value="demo", label=t("source_label"),
-                                         info=t("source_help"), elem_id="source", visible=len(kinds) > 1)
-        parts.other["source_why"] = _html(f'<div class="l2"><p class="note">{escape(offer.why)}</p></div>', elem_id="source-why")
+        parts.field["source"] = gr.Radio(
+            [(t(f"source_{k}"), k) for k in kinds],
+            value="demo",
+            label=t("source_label"),
+            info=t("source_help"),
+            elem_id="source",
+            visible=len(kinds) > 1,
+        )
+        parts.other["source_why"] = _html(
+            f'<div class="l2"><p class="note">{escape(offer.why)}</p></div>', elem_id="source-why"
+        )
         parts.field["competency"] = _filter("competency", choices["competency"])
         parts.field["subcompetency"] = _filter("subcompetency", choices["subcompetency"])
         parts.field["context"] = _filter("context", choices["context"])
         total = len(offer.tasks.tasks) if offer.tasks else 1
-        parts.field["sample_limit"] = gr.Slider(1, max(2, total), value=min(DEFAULT_CAP_TASKS, total), step=1, label=t("sample_limit"),
-                                                info=t("sample_limit_help"), elem_id="sample-limit", buttons=[])
+        parts.field["sample_limit"] = Limit(
+            1,
+            max(2, total),
+            value=min(DEFAULT_CAP_TASKS, total),
+            step=1,
+            label=t("sample_limit"),
+            info=t("sample_limit_help"),
+            elem_id="sample-limit",
+            buttons=[],
+        )
         with gr.Row():
-            parts.field["sampling"] = gr.Radio([(t("sampling_stratified"), "stratified"), (t("sampling_first"), "first")],
-                                               value="stratified", label=t("sampling"), info=t("sampling_help"), elem_id="sampling")
-            parts.field["seed"] = gr.Number(0, precision=0, minimum=0, label=t("seed"), info=t("seed_help"), elem_id="seed")
+            parts.field["sampling"] = gr.Radio(
+                [(t("sampling_stratified"), "stratified"), (t("sampling_first"), "first")],
+                value="stratified",
+                label=t("sampling"),
+                info=t("sampling_help"),
+                elem_id="sampling",
+            )
+            parts.field["seed"] = gr.Number(
+                0, precision=0, minimum=0, label=t("seed"), info=t("seed_help"), elem_id="seed"
+            )
 
 
 def _filter(name: str, choices: list[tuple[str, str]]) -> Any:
@@ -158,7 +202,11 @@ def task_choices(offer: Offer) -> dict[str, list[tuple[str, str]]]:
     return {
         "competency": [(f"{name} ({n})", name) for name, n in sorted(competency.items())],
         "subcompetency": [(f"{name} ({n})", name) for name, n in sorted(sub.items())],
-        "context": [(f"{key}: {value} ({n})", context_value(key, value)) for key, values in counts(tasks).items() for value, n in values.items()],
+        "context": [
+            (f"{key}: {value} ({n})", context_value(key, value))
+            for key, values in counts(tasks).items()
+            for value, n in values.items()
+        ],
     }
 
 
@@ -168,13 +216,17 @@ def _advanced(parts: Parts) -> None:
         rows = list(ADVANCED)
         for i in range(0, len(rows), 2):
             with gr.Row():
-                for row in rows[i:i + 2]:
+                for row in rows[i : i + 2]:
                     parts.field[row.name] = _advanced_field(row)
 
 
 def _advanced_field(row: Setting) -> Any:
     name = row.name.replace(".", "_")
-    common: dict[str, Any] = {"label": t(f"set_{name}"), "info": t(f"help_{name}"), "elem_id": f"set-{name.replace('_', '-')}"}
+    common: dict[str, Any] = {
+        "label": t(f"set_{name}"),
+        "info": t(f"help_{name}"),
+        "elem_id": f"set-{name.replace('_', '-')}",
+    }
     if row.choices:
         return gr.Radio(list(row.choices), value=row.default, **common)
     if row.kind is bool:
@@ -184,7 +236,9 @@ def _advanced_field(row: Setting) -> Any:
     if row.kind in (int, float) and row.default is None:
         # A Gradio number shows an empty value as 0, and 0 is a setting here.
         return gr.Textbox("", placeholder="–", max_lines=1, **common)
-    return gr.Number(row.default, precision=0 if row.kind is int else None, step=1 if row.kind is int else 0.1, minimum=0, **common)
+    return gr.Number(
+        row.default, precision=0 if row.kind is int else None, step=1 if row.kind is int else 0.1, minimum=0, **common
+    )
 
 
 def _side(parts: Parts) -> None:
@@ -192,8 +246,12 @@ def _side(parts: Parts) -> None:
         _title("section_estimate")
         parts.other["estimate"] = _html(f'<div class="l2">{word("est_wait", "p", "help")}</div>', elem_id="estimate")
         with gr.Row():
-            parts.field["max_cost"] = gr.Textbox("", placeholder="–", max_lines=1, label=t("max_cost"), info=t("max_cost_help"), elem_id="max-cost")
-            parts.field["cap_auto"] = gr.Checkbox(True, label=t("cap_auto"), info=t("cap_auto_help"), elem_id="cap-auto")
+            parts.field["max_cost"] = gr.Textbox(
+                "", placeholder="–", max_lines=1, label=t("max_cost"), info=t("max_cost_help"), elem_id="max-cost"
+            )
+            parts.field["cap_auto"] = gr.Checkbox(
+                True, label=t("cap_auto"), info=t("cap_auto_help"), elem_id="cap-auto"
+            )
         parts.other["why"] = _html("", elem_id="why")
         with gr.Row(elem_id="go"):
             parts.other["run"] = gr.Button(t("run"), variant="primary", elem_id="run-button", interactive=False)

@@ -10,37 +10,51 @@ from starlette.routing import Route
 from runner.limits import Limits
 
 QUESTIONS: tuple[tuple[str, str], ...] = (
-    ("Your API key",
-     "A key that you type goes once, over this page's own connection, into the memory of the server. It is kept there for "
-     "an hour after its last use, or until you press Forget key. The process that runs your evaluation gets it through a "
-     "pipe and forgets it when the run ends. It is sent to its own provider and to nobody else. It is never written to a "
-     "file, a log, a link, a result or your browser's storage. When the server restarts, all keys are gone; to go on with "
-     "a run you enter the key again."),
-    ("Your Hugging Face sign-in",
-     "Signing in is optional. It is used for three things: to check that you have accepted the terms of the gated dataset "
-     "and read it with your own access; to call Hugging Face's Inference Providers on your own account where you choose "
-     "them; and to tell that a run is yours. The token stands in a signed cookie in your browser and is not stored on the "
-     "server. Of your user name only a salted digest is kept beside your runs. The dataset is copied to a cache that is "
-     "yours alone."),
-    ("What a run leaves behind",
-     "A public record: which tasks were chosen, by number; the verdict on every criterion; outcomes, tokens, money and "
-     "times; the models and settings. It holds no text of a task, an answer, a rubric or a judge. Beside it a private "
-     "record with all text, which only you can fetch. Both lie in the server's data folder. {keep}"),
-    ("Who sees it",
-     "A new run is private: only someone with its secret link can see it. You can share it under another, public link, or "
-     "list it in the gallery; the public link can be revoked or given an end. Deleting a run removes all of its files. "
-     "Shared runs may be copied to a public results dataset where the owner of this app has set one up; private runs are not. "
-     "Result pages ask search engines to stay away."),
-    ("In your browser",
-     "One random cookie, which ties your key to your browser for as long as the browser is open, and the list of your runs "
-     "with their secret links, in local storage. Remove a run from the list on the My runs tab. No key, no tracking, and no "
-     "request to any other site."),
-    ("What providers see",
-     "The tasks, the model's answers and the judge's questions go to the providers that you chose, under their own terms. "
-     "The gated dataset's terms forbid training on it: use providers that do not train on what you send."),
-    ("What the host sees",
-     "The server keeps no access log. To hold the limits on runs per visitor it keeps your network address in memory for an "
-     "hour. Hugging Face, which hosts public copies, has its own privacy policy."),
+    (
+        "Your API key",
+        "A key that you type goes once, over this page's own connection, into the memory of the server. It is kept there for "
+        "an hour after its last use, or until you press Forget key. The process that runs your evaluation gets it through a "
+        "pipe and forgets it when the run ends. It is sent to its own provider and to nobody else. It is never written to a "
+        "file, a log, a link, a result or your browser's storage. When the server restarts, all keys are gone; to go on with "
+        "a run you enter the key again.",
+    ),
+    (
+        "Your Hugging Face sign-in",
+        "Signing in is optional. It is used for three things: to check that you have accepted the terms of the gated dataset "
+        "and read it with your own access; to call Hugging Face's Inference Providers on your own account where you choose "
+        "them; and to tell that a run is yours. The token stands in a signed cookie in your browser and is not stored on the "
+        "server. Of your user name only a salted digest is kept beside your runs. The dataset is copied to a cache that is "
+        "yours alone.",
+    ),
+    (
+        "What a run leaves behind",
+        "A public record: which tasks were chosen, by number; the verdict on every criterion; outcomes, tokens, money and "
+        "times; the models and settings. It holds no text of a task, an answer, a rubric or a judge. Beside it a private "
+        "record with all text, which only you can fetch. Both lie in the server's data folder. {keep}",
+    ),
+    (
+        "Who sees it",
+        "A new run is private: only someone with its secret link can see it. You can share it under another, public link, or "
+        "list it in the gallery; the public link can be revoked or given an end. Deleting a run removes all of its files. "
+        "Shared runs may be copied to a public results dataset where the owner of this app has set one up; private runs are not. "
+        "Result pages ask search engines to stay away.",
+    ),
+    (
+        "In your browser",
+        "One random cookie, which ties your key to your browser for as long as the browser is open, and the list of your runs "
+        "with their secret links, in local storage. Remove a run from the list on the My runs tab. No key, no tracking, and no "
+        "request to any other site.",
+    ),
+    (
+        "What providers see",
+        "The tasks, the model's answers and the judge's questions go to the providers that you chose, under their own terms. "
+        "The gated dataset's terms forbid training on it: use providers that do not train on what you send.",
+    ),
+    (
+        "What the host sees",
+        "The server keeps no access log. To hold the limits on runs per visitor it keeps your network address in memory for an "
+        "hour. Hugging Face, which hosts public copies, has its own privacy policy.",
+    ),
 )
 
 
@@ -54,15 +68,21 @@ def keep_sentence(days: int) -> str:
 async def show(request: Request) -> Response:
     """The page."""
     keep = keep_sentence(Limits.from_env(os.environ).keep_days)
-    parts = "".join(f"<h2>{escape(title)}</h2><p>{escape(text.replace('{keep}', keep))}</p>" for title, text in QUESTIONS)
+    parts = "".join(
+        f"<h2>{escape(title)}</h2><p>{escape(text.replace('{keep}', keep))}</p>" for title, text in QUESTIONS
+    )
     return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><title>Privacy · L2-Bench Live</title>'
         '<link rel="icon" href="/static/style/mark.svg"><link rel="stylesheet" href="/static/style/tokens.css">'
         '<link rel="stylesheet" href="/static/style/base.css"></head><body class="plain l2"><div class="l2-frame">'
-        '<header class="l2-head"><a class="brand" href="/">L2-Bench Live</a><nav aria-label="Pages"><a href="/">Run</a>'
-        '<a href="/gallery">Gallery</a><a href="/explore">Explore tasks</a><a href="/privacy" aria-current="page">Privacy</a></nav></header>'
-        f'<main class="l2-narrow"><h1>What is stored, where, and for how long</h1>{parts}</main></div></body></html>')
+        '<header class="l2-head"><a class="brand" href="/">L2-Bench Live</a>'
+        '<nav aria-label="Pages"><a href="/">Run</a>'
+        '<a href="/gallery">Gallery</a><a href="/explore">Explore tasks</a>'
+        '<a href="/privacy" aria-current="page">Privacy</a></nav></header>'
+        f'<main class="l2-narrow"><h1>What is stored, where, and for how long</h1>{parts}</main></div></body></html>'
+    )
 
 
 routes = [Route("/privacy", show, methods=["GET", "HEAD"])]

@@ -25,7 +25,9 @@ HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
 CAPS = ("max_cost", "max_calls", "max_tokens")
 
 
-def routes(service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}) -> list[Route]:
+def routes(
+    service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}
+) -> list[Route]:
     """The routes under /live/.
 
     Args:
@@ -75,14 +77,18 @@ class _Live:
             provider_id, _ = split_model_name(spec[role]["model"])
             fields = held_fields(self.ring, session, role, provider_id, token)
             if fields is None and provider(provider_id).needs_key:
-                raise UserError(f"No key is held for {provider(provider_id).name}.", "", "Enter it below; it was not stored.")
+                raise UserError(
+                    f"No key is held for {provider(provider_id).name}.", "", "Enter it below; it was not stored."
+                )
             if spec[role].get("base_url"):  # the run stays at its own address, whatever address was typed with the key
                 fields = {**(fields or {}), "base_url": spec[role]["base_url"]}
             found[role] = credentials_for(provider_id, fields or {})
         return Credentials(found["solver"], found["judge"], token if spec.get("source") == "hub" else None)
 
 
-def held_fields(ring: KeyRing, session: str, role: str, provider_id: str, hf_token: str | None) -> dict[str, str] | None:
+def held_fields(
+    ring: KeyRing, session: str, role: str, provider_id: str, hf_token: str | None
+) -> dict[str, str] | None:
     """The fields this session holds for a role; a signed-in visitor's own token serves Hugging Face's providers."""
     fields = ring.fields(session, role, provider_id) if session else None
     if fields is None and provider_id == "hf-inference-providers" and hf_token:
@@ -96,11 +102,22 @@ def facts(view: RunView, owner: bool) -> dict[str, Any]:
     names = {role: str(spec.get(role, {}).get("model", "")) for role in ("solver", "judge")}
     scores = [a.score for a in view.attempts.values() if a.outcome == "scored" and a.score is not None]
     return {
-        "owner": owner, "status": view.status, "reason": view.reason, "started": view.started, "finished": view.finished,
-        "solver": names["solver"], "judge": names["judge"], "providers": {role: _provider(n) for role, n in names.items()},
+        "owner": owner,
+        "status": view.status,
+        "reason": view.reason,
+        "started": view.started,
+        "finished": view.finished,
+        "solver": names["solver"],
+        "judge": names["judge"],
+        "providers": {role: _provider(n) for role, n in names.items()},
         "data": f"{view.data.name} ({len(view.tasks)} / {view.data.available})" if view.data else "",
-        "prompt": spec.get("prompt_version", ""), "differences": view.differences, "estimate": view.estimate,
-        "max_cost": spec.get("max_cost"), "pilot": bool(spec.get("pilot")), "planned": view.planned, "done": view.done,
+        "prompt": spec.get("prompt_version", ""),
+        "differences": view.differences,
+        "estimate": view.estimate,
+        "max_cost": spec.get("max_cost"),
+        "pilot": bool(spec.get("pilot")),
+        "planned": view.planned,
+        "done": view.done,
         "mean": sum(scores) / len(scores) if scores else None,
     }
 
@@ -121,6 +138,8 @@ def _changes(raw: bytes) -> dict[str, Any]:
         raise UserError("What was sent cannot be read.", "A JSON object.")
     found = {name: body[name] for name in CAPS if name in body}
     for name, value in found.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12
+        ):
             raise UserError(f"The limit {name} is not a number of 0 or more.", "", "Correct it.")
     return found

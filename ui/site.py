@@ -30,16 +30,18 @@ from ui import assets, keys, page, privacy, run_routes, signin, visitor  # noqa:
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
-from ui.handlers import Room, connect  # noqa: E402
 from ui.sources import Sources  # noqa: E402
+from ui.start import Room  # noqa: E402
 from ui.theme import theme  # noqa: E402
+from ui.wiring import connect  # noqa: E402
 from ui.words import words  # noqa: E402
 
 log = logging.getLogger(__name__)
 STYLES = ("tokens", "base", "page")
 # Put in after Gradio's own styles, so that ours win where names meet.
 HEAD = "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for name in STYLES) + (
-    '<script type="module" src="/static/js/page.js"></script>')
+    '<script type="module" src="/static/js/page.js"></script>'
+)
 
 
 def build_app(home: Path, service: RunService | None = None) -> FastAPI:
@@ -54,13 +56,26 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     vault, lists = Vault(), ModelLists()
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(service, vault, gated.gate), middleware=[
-        Middleware(Guard, hosts=allowed_hosts()), Middleware(CORSMiddleware, allow_origins=[]), Middleware(Index),
-        Middleware(signin.SignIn, on_out=gated.gate.forget)])
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=_life(service, vault, gated.gate),
+        middleware=[
+            Middleware(Guard, hosts=allowed_hosts()),
+            Middleware(CORSMiddleware, allow_origins=[]),
+            Middleware(Index),
+            Middleware(signin.SignIn, on_out=gated.gate.forget),
+        ],
+    )
     signin.attach(app)  # puts the session around all of these
     app.router.routes += [
-        *assets.routes, *keys.routes(ring, OpenRouterOAuth(vault), lists), *run_routes.routes(service, ring, gated.places),
-        *api.routes(service, visitor.hf_user), *privacy.routes, *_results(service, room, gated),
+        *assets.routes,
+        *keys.routes(ring, OpenRouterOAuth(vault), lists),
+        *run_routes.routes(service, ring, gated.places),
+        *api.routes(service, visitor.hf_user),
+        *privacy.routes,
+        *_results(service, room, gated),
     ]
     app.state.service, app.state.room, app.state.gated = service, room, gated
     return _with_gradio(app, room)
@@ -68,12 +83,26 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
 
 def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
     demo, parts = page.build(room.sources.offer("demo", words()), room.sources.kinds())
+    demo.space_id = None  # or Gradio's script would ask huggingface.co about this Space from every visitor's browser
     connect(demo, parts, room)
     demo.queue(default_concurrency_limit=20, max_size=200, api_open=False)
     demo.state_session_capacity = 1000
     return gr.mount_gradio_app(
-        app, demo, path="/", ssr_mode=False, run_history=False, footer_links=[], show_error=False, enable_monitoring=False,
-        mcp_server=False, pwa=False, theme=theme(), head=HEAD, i18n=page.I18N, favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"))
+        app,
+        demo,
+        path="/",
+        ssr_mode=False,
+        run_history=False,
+        footer_links=[],
+        show_error=False,
+        enable_monitoring=False,
+        mcp_server=False,
+        pwa=False,
+        theme=theme(),
+        head=HEAD,
+        i18n=page.I18N,
+        favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"),
+    )
 
 
 def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
@@ -83,7 +112,9 @@ def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
     except ImportError as error:
         log.warning("the result pages are missing: %s", error)
         return []
-    pages = found.routes(service, may_see_text=gated.may_see, kept_tasks=gated.kept, sources=room.sources, viewer=visitor.hf_user)
+    pages = found.routes(
+        service, may_see_text=gated.may_see, kept_tasks=gated.kept, sources=room.sources, viewer=visitor.hf_user
+    )
     return [*downloads.routes(service, visitor.hf_user, gated.may_see_text), *pages]
 
 

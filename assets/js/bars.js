@@ -13,7 +13,9 @@ function shape(tag, attributes) {
 export class Bars {
   constructor(root, tableRoot, model, w) {
     this.model = model;
-    this.rows = model.competencies.map((name) => this.row(root, name));
+    // In the order of their names; the model keeps the plan's order.
+    const order = model.competencies.map((name, i) => [name, i]).sort((a, b) => a[0].localeCompare(b[0]));
+    this.rows = order.map(([name, group]) => Object.assign(this.row(root, name), { group }));
     const head = el("tr", {}, ...[["col_competency", ""], ["col_n", "num"], ["col_mean", "num"], ["col_interval", "num"]]
       .map(([key, cls]) => el("th", { scope: "col", class: cls }, w[key])));
     const body = el("tbody");
@@ -36,8 +38,8 @@ export class Bars {
   }
 
   update() {
-    this.rows.forEach((row, i) => {
-      const g = this.model.groups[i];
+    this.rows.forEach((row) => {
+      const g = this.model.groups[row.group];
       if (g.version === row.seen) return;
       row.seen = g.version;
       const mean = g.n ? g.sum / g.n : null, span = interval(g.n, g.sum, g.squares);

@@ -101,13 +101,13 @@ class Live {
     const reply = await fetch(`/api/runs/${this.id}/plan?v=${digest}`);
     this.plan = digest;
     this.model = new Model(await reply.json());
-    await this.again();
     this.map?.close();
     this.map = new VerdictMap(this.$("map"), this.$("tip"), this.$("layers"), this.model, this.w);
     this.$("bars").replaceChildren();
     this.bars = new Bars(this.$("bars"), this.$("bars-table"), this.model, this.w);
     this.$("feed").replaceChildren();
     this.feedKey = "";
+    await this.again();
   }
 
   apply(item) {

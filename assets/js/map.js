@@ -3,6 +3,7 @@ import { say } from "./words.js";
 
 const LAYERS = ["task", "consensus", "universal"];
 const GAP = 10;
+const TALLEST = 520;
 
 export class VerdictMap {
   constructor(canvas, tip, heads, model, w) {
@@ -18,13 +19,18 @@ export class VerdictMap {
     this.themed = matchMedia("(prefers-color-scheme: dark)");
     this.repaint = () => this.layout();
     this.themed.addEventListener("change", this.repaint);
-    this.watch = new ResizeObserver(() => this.layout());
-    this.watch.observe(canvas.parentElement);
+    this.spacer = canvas.parentElement;
+    this.box = this.spacer.parentElement;
+    this.scrolled = () => { this.soon ||= requestAnimationFrame(() => { this.soon = 0; this.again(); }); };
+    this.box.addEventListener("scroll", this.scrolled, { passive: true });
+    this.watch = new ResizeObserver(() => { if (this.spacer.clientWidth !== this.seen) this.layout(); });
+    this.watch.observe(this.box);
     this.layout();
   }
 
   close() {
     this.watch.disconnect();
+    this.box.removeEventListener("scroll", this.scrolled);
     this.themed.removeEventListener("change", this.repaint);
   }
 
@@ -32,19 +38,23 @@ export class VerdictMap {
     const style = getComputedStyle(this.canvas);
     this.colour = Object.fromEntries(["surface", "cell-pass", "cell-fail", "cell-none", "unread", "ink", "ink-3", "fail", "focus", "skip"]
       .map((n) => [n, style.getPropertyValue(`--${n}`).trim()]));
-    const box = this.canvas.parentElement.clientWidth;
+    const box = (this.seen = this.spacer.clientWidth);
     const rows = this.model.rows;
     const cols = this.width.reduce((a, b) => a + b, 0) || 1;
     this.size = Math.max(3, Math.min(16, rows > 300 ? 6 : rows > 80 ? 10 : 16));
     this.label = this.size >= 9 ? 46 : 0;
     this.cell = Math.max(4, Math.min(36, Math.floor((box - this.label - 2 * GAP) / cols)));
     const width = this.label + cols * this.cell + 2 * GAP;
+    // The canvas is as tall as what can be seen of it, and stays in sight while its box is scrolled.
     const scale = Math.min(2, devicePixelRatio || 1);
-    const height = Math.max(1, rows * this.size);
+    this.total = Math.max(1, rows * this.size);
+    const height = Math.min(this.total, TALLEST);
+    this.tall = height;
+    this.spacer.style.height = `${this.total}px`;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     this.canvas.width = width * scale;
-    this.canvas.height = Math.min(32000, height * scale);
+    this.canvas.height = height * scale;
     this.pen.setTransform(scale, 0, 0, scale, 0, 0);
     this.font = `${Math.min(11, this.size - 2)}px ${style.getPropertyValue("--mono") || "monospace"}`;
     this.starts = [0, this.width[0], this.width[0] + this.width[1]];
@@ -53,25 +63,35 @@ export class VerdictMap {
       li.style.left = `${this.x({ layer: i, at: 0 })}px`;
       li.style.width = `${this.width[i] * this.cell + GAP - 2}px`;
     });
+    this.again();
+  }
+
+  get top() { return Math.min(this.box.scrollTop, Math.max(0, this.total - this.tall)); }
+
+  // Everything in sight anew: after a scroll, a new size or another theme.
+  again() {
     this.pen.fillStyle = this.colour.surface;
-    this.pen.fillRect(0, 0, width, height);
-    for (let r = 0; r < rows; r++) this.dirty.add(r);
+    this.pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    const first = Math.floor(this.top / this.size), last = Math.ceil((this.top + this.tall) / this.size);
+    for (let r = first; r < Math.min(last, this.model.rows); r++) this.dirty.add(r);
     this.flush();
   }
 
   touch(row) { this.dirty.add(row); }
 
   flush() {
-    for (const row of this.dirty) this.draw(row);
+    const top = this.top;
+    for (const row of this.dirty) this.draw(row, top);
     this.dirty.clear();
   }
 
   x(slot) { return this.label + slot.layer * GAP + (this.starts[slot.layer] + slot.at) * this.cell; }
 
-  draw(row) {
+  draw(row, top) {
     const { pen, size, cell, colour } = this;
+    const y = row * size - top;
+    if (y < -size || y > this.tall) return;
     const slots = this.slots[this.model.taskOf(row)].list;
-    const y = row * size;
     pen.fillStyle = colour.surface;
     pen.fillRect(0, y, this.canvas.width, size);
     if (this.label) {
@@ -106,7 +126,7 @@ export class VerdictMap {
 
   point(event) {
     const box = this.canvas.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top) / this.size), x = event.clientX - box.left;
+    const row = Math.floor((event.clientY - box.top + this.top) / this.size), x = event.clientX - box.left;
     if (row < 0 || row >= this.model.rows) return this.hide();
     const col = this.slots[this.model.taskOf(row)].list.findIndex((s) => x >= this.x(s) && x < this.x(s) + this.cell);
     if (col < 0) this.hide(); else this.show(row, col, false);
@@ -134,8 +154,8 @@ export class VerdictMap {
     if (scroll) {
       this.dirty.add(row);
       this.flush();
-      const box = this.canvas.parentElement, y = row * this.size;
-      if (y < box.scrollTop) box.scrollTop = y; else if (y + this.size > box.scrollTop + box.clientHeight) box.scrollTop = y + this.size - box.clientHeight;
+      const y = row * this.size;
+      if (y < this.top) this.box.scrollTop = y; else if (y + this.size > this.top + this.tall) this.box.scrollTop = y + this.size - this.tall;
     }
   }
 

@@ -14,8 +14,16 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("L2BENCH_CHROMIUM", "/usr/bin/chromium")
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 class Served:
@@ -32,7 +40,9 @@ def serving(folder: Path, **env: str) -> Iterator[Served]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("L2BENCH_", "SPACE_", "HF_", "GRADIO_"))}
     settings = {"L2BENCH_HOME": str(home), "L2BENCH_PORT": "0", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", **env}
     with log.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env={**clean, **settings}, stdout=subprocess.PIPE, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, "app.py"], cwd=ROOT, env={**clean, **settings}, stdout=subprocess.PIPE, stderr=out
+        )
     try:
         assert process.stdout is not None
         line = process.stdout.readline().decode()
@@ -73,7 +83,10 @@ def open_page(browser: Browser, app: Served) -> Iterator[Callable[..., Page]]:
         contexts.append(made)
         page = made.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("request", lambda r: None if r.url.startswith((app.url, "data:", "blob:")) else faults.append(f"request to {r.url}"))
+        page.on(
+            "request",
+            lambda r: None if r.url.startswith((app.url, "data:", "blob:")) else faults.append(f"request to {r.url}"),
+        )
         page.goto(app.url + path)
         return page
 

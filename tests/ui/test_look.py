@@ -55,7 +55,9 @@ def test_the_form_has_no_axe_violation(open_page: Callable[..., Page], scheme: s
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_live_view_and_the_list_of_runs_have_no_axe_violation(open_page: Callable[..., Page], finished_run: str, scheme: str) -> None:
+def test_the_live_view_and_the_list_of_runs_have_no_axe_violation(
+    open_page: Callable[..., Page], finished_run: str, scheme: str
+) -> None:
     page = open_page(f"/?run={finished_run}", color_scheme=scheme)
     settled(page)
     assert violations(page) == []
@@ -94,7 +96,9 @@ def test_the_whole_way_goes_by_keyboard_with_visible_focus(open_page: Callable[.
         if page.evaluate("document.activeElement.id") == "run-button":
             break
     assert page.evaluate("document.activeElement.id") == "run-button", reached
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle + getComputedStyle(document.activeElement).outlineWidth")
+    outline = page.evaluate(
+        "getComputedStyle(document.activeElement).outlineStyle + getComputedStyle(document.activeElement).outlineWidth"
+    )
     assert outline == "solid3px"
     page.keyboard.press("Enter")
     settled(page)
@@ -155,15 +159,30 @@ def test_scripts_are_compressed_and_plotly_is_kept_for_ever(app: Served) -> None
 
 
 def test_no_file_outside_the_lists_is_served(app: Served) -> None:
-    for path in ("/static/../app.py", "/static/js/..%2f..%2fapp.py", "/static/words/__init__.py", "/static/fonts/", "/static/js/none.js"):
+    for path in (
+        "/static/../app.py",
+        "/static/js/..%2f..%2fapp.py",
+        "/static/words/__init__.py",
+        "/static/fonts/",
+        "/static/js/none.js",
+    ):
         assert fetch(app.url + path)[0] in (403, 404), path
 
 
 def test_the_guard_closes_gradios_odd_routes_and_other_sites_writes(app: Served) -> None:
-    for path in ("/gradio_api/deep_link?session_hash=x", "/monitoring/summary", "/gradio_api/file=https://example.org", "/gradio_api/upload"):
+    for path in (
+        "/gradio_api/deep_link?session_hash=x",
+        "/monitoring/summary",
+        "/gradio_api/file=https://example.org",
+        "/gradio_api/upload",
+    ):
         assert fetch(app.url + path)[0] == 404, path
-    request = urllib.request.Request(f"{app.url}/keys/solver/openai", json.dumps({"api_key": "sk-x"}).encode(), method="POST",
-                                     headers={"Origin": "https://evil.example", "Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{app.url}/keys/solver/openai",
+        json.dumps({"api_key": "sk-x"}).encode(),
+        method="POST",
+        headers={"Origin": "https://evil.example", "Content-Type": "application/json"},
+    )
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)
     assert refused.value.code == 403
@@ -171,6 +190,9 @@ def test_the_guard_closes_gradios_odd_routes_and_other_sites_writes(app: Served)
 
 def test_our_own_pages_carry_their_security_headers(app: Served) -> None:
     _, headers, _ = fetch(f"{app.url}/privacy")
-    assert "default-src 'none'" in headers["content-security-policy"] and "unsafe-inline" not in headers["content-security-policy"]
+    assert (
+        "default-src 'none'" in headers["content-security-policy"]
+        and "unsafe-inline" not in headers["content-security-policy"]
+    )
     assert headers["referrer-policy"] == "no-referrer" and headers["x-content-type-options"] == "nosniff"
     assert "noindex" in fetch(f"{app.url}/r/nothing")[1]["x-robots-tag"]

@@ -1,0 +1,133 @@
+"""What stands beside the button: the estimate, the limit by its rule, and that an unknown price is never $0."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.data.records import TaskSet
+from pipeline.errors import UserError
+from pipeline.spec import ModelSpec, RunSpec
+from ui.estimate_panel import Worked, panel, work_out
+from ui.sources import Sources
+from ui.words import LANGUAGES, words
+
+W = words()
+
+
+@pytest.fixture(scope="module")
+def tasks() -> TaskSet:
+    """The demo tasks."""
+    found = Sources().offer("demo", W).tasks
+    assert found is not None
+    return found
+
+
+def spec(
+    solver: str = "openrouter/openai/gpt-5.4-mini", judge: str = "openrouter/anthropic/claude-sonnet-4.6", **more: Any
+) -> RunSpec:
+    """A run of 20 balanced tasks."""
+    return RunSpec(
+        **{
+            "sample_limit": 20,
+            "sampling": "stratified",
+            "solver": ModelSpec(model=solver),
+            "judge": ModelSpec(model=judge),
+            **more,
+        }
+    )
+
+
+def worked(tasks: TaskSet, given: RunSpec, automatic: bool = True) -> Worked:
+    """The run worked out."""
+    return asyncio.run(work_out(given, tasks, {}, automatic))
+
+
+def test_the_limit_is_a_dollar_or_a_quarter_more_than_expected_whichever_is_less(tasks: TaskSet) -> None:
+    small = worked(tasks, spec(sample_limit=2, judge="openrouter/openai/gpt-5.4-mini"))
+    assert small.estimate.total is not None and small.limit == pytest.approx(
+        min(1.0, 1.25 * small.estimate.total.expected), abs=1e-4
+    )
+    large = worked(tasks, spec(sample_limit=0))
+    assert large.limit == 1.0 and "stop early" in panel(large, W)
+
+
+def test_a_typed_limit_is_kept_and_none_keeps_run_off(tasks: TaskSet) -> None:
+    assert worked(tasks, spec(max_cost=7.5), automatic=False).limit == 7.5
+    assert worked(tasks, spec(), automatic=False).why_not(W) == W["why_no_cap"]
+
+
+def test_an_unknown_price_is_never_shown_as_zero_and_asks_for_another_limit(tasks: TaskSet) -> None:
+    # https://github.com/ruvnet/agentic-flow/issues/234: a model without a price was shown as free.
+    found = worked(tasks, spec(solver="openrouter/nobody/never-heard-of-it"))
+    shown = panel(found, W)
+    assert W["est_unknown"] in shown and "<b>$0" not in shown and f"<b>{W['est_unknown']}</b>" in shown
+    assert found.why_not(W) == W["why_no_counts"]
+    assert worked(tasks, spec(solver="openrouter/nobody/never-heard-of-it", max_calls=400)).why_not(W) == ""
+
+
+def test_scripted_models_need_no_limit(tasks: TaskSet) -> None:
+    found = worked(tasks, spec("demo/strong", "demo/judge"))
+    assert found.limit is None and found.why_not(W) == "" and W["est_free"] in panel(found, W)
+
+
+@pytest.mark.parametrize("lang", sorted(LANGUAGES))
+def test_the_panel_says_all_that_was_promised(tasks: TaskSet, lang: str) -> None:
+    w = words(lang)
+    found = worked(tasks, spec())
+    shown = panel(found, w)
+    for key in (
+        "est_low",
+        "est_expected",
+        "est_high",
+        "est_solver",
+        "est_judge",
+        "est_total",
+        "est_calls",
+        "est_tokens_in",
+        "est_tokens_out",
+        "est_time",
+        "est_differences",
+        "est_basis",
+    ):
+        assert w[key] in shown
+    assert found.estimate.solver.price_checked in shown and f"{found.estimate.judge.calls.expected:,.0f}" in shown
+    assert "±" in shown and "{" not in shown
+
+
+def test_text_of_a_model_or_a_filter_is_shown_as_text(tasks: TaskSet) -> None:
+    # https://github.com/Yamato-Security/senrigan/pull/54: text of a model ran as HTML in a report.
+    shown = panel(worked(tasks, spec(solver="openrouter/x/<img/src=x>")), W)
+    assert "<img" not in shown and "&lt;img" in shown
+
+
+def test_a_filter_that_leaves_nothing_is_a_sentence(tasks: TaskSet) -> None:
+    with pytest.raises(UserError):
+        worked(tasks, spec(competency=("No such competency",)))
+
+
+def test_an_estimate_takes_well_under_300_ms(tasks: TaskSet) -> None:
+    worked(tasks, spec())
+    begun = time.process_time()
+    for limit in (5, 10, 20, 40, 63):
+        worked(tasks, spec(sample_limit=limit))
+    assert (time.process_time() - begun) / 5 < 0.15
+
+
+def test_the_web_process_never_imports_the_evaluation_framework(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from ui.site import build_app; build_app(Path(sys.argv[1]));"
+        "print([m for m in sys.modules if m.split('.')[0] == 'inspect_ai'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.stdout.strip().endswith("[]"), done.stderr[-2000:]

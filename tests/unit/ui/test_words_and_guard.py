@@ -1,0 +1,141 @@
+"""Words: one key set, one set of placeholders. Guard: what is closed, what passes, whose writes are refused."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from ui.guard import Guard, allowed_hosts
+from ui.index import mend
+from ui.words import LANGUAGES, pick_language, say, words
+
+
+@pytest.mark.parametrize("lang", sorted(LANGUAGES))
+def test_every_language_has_the_same_keys_and_placeholders(lang: str) -> None:
+    english, other = words("en"), words(lang)
+    assert list(other) == list(english)
+    for key, text in english.items():
+        assert set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", other[key])), key
+        assert other[key].strip(), key
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "found"),
+    [
+        ("", None, "en"),
+        ("es-MX,es;q=0.9,en;q=0.8", None, "es"),
+        ("en;q=0.5, es;q=0.9", None, "es"),
+        ("zh", None, "zh-CN"),
+        ("zh-TW, es;q=0.5", None, "es"),
+        ("zh-Hans-CN", None, "zh-CN"),
+        ("fr, de", None, "en"),
+        ("es", "zh-CN", "zh-CN"),
+        ("es", "xx", "es"),
+        ("es;q=0", None, "en"),
+        ("es;q=x,en", None, "en"),
+        (None, "../../etc", "en"),
+    ],
+)
+def test_the_language_is_the_one_asked_for_then_the_browsers(header: str | None, asked: str | None, found: str) -> None:
+    assert pick_language(header, asked) == found
+
+
+def test_a_value_is_never_read_as_a_format() -> None:
+    assert say({"k": "a {n} b {m}"}, "k", n="{m}{0}", m=1).startswith("a ")
+    assert say({"k": "{n}"}, "k", n="{__class__}") == "{__class__}"
+
+
+def ask(
+    path: str, method: str = "GET", headers: dict[str, str] | None = None, query: str = ""
+) -> tuple[int, dict[str, str]]:
+    """One request to a guarded app that answers everything with 200."""
+    sent: list[dict[str, Any]] = []
+
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(k.lower().encode(), v.encode()) for k, v in {"host": "me.example", **(headers or {})}.items()],
+    }
+    asyncio.run(Guard(inner, {"space.example"})(scope, None, send))  # type: ignore[arg-type]
+    return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/gradio_api/deep_link",
+        "/gradio_api/upload",
+        "/gradio_api/upload_progress",
+        "/gradio_api/process_recording",
+        "/monitoring",
+        "/monitoring/summary",
+        "/gradio_api/file=https://example.org/x",
+        "/gradio_api/proxy=http://x",
+        "/gradio_api/call/start",
+        "/gradio_api/run/start",
+        "/gradio_api/component_server",
+        "//gradio_api/upload",
+        "/GRADIO_API/upload",
+        "/gradio_api/%75pload",
+    ],
+)
+def test_gradios_odd_routes_are_closed(path: str) -> None:
+    # https://github.com/browser-use/web-ui/issues/736: an endpoint that was open without anyone meaning it wrote keys to disk.
+    assert ask(path)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/run/predict", "/config", "/r/x", "/keys"],
+)
+def test_what_the_page_needs_passes(path: str) -> None:
+    assert ask(path)[0] == 200
+
+
+def test_a_deep_links_config_is_closed() -> None:
+    assert ask("/config", query="deep_link=abc")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"origin": "https://me.example"}, 200),
+        ({"origin": "https://space.example"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "https://me.example.evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-origin", "origin": "https://me.example"}, 200),
+    ],
+)
+def test_only_our_own_pages_may_write(headers: dict[str, str], status: int) -> None:
+    assert ask("/api/runs/x/stop", "POST", headers)[0] == status
+
+
+def test_headers_of_our_own_pages() -> None:
+    _, headers = ask("/r/abc")
+    assert "script-src 'self'" in headers["content-security-policy"] and "noindex" in headers["x-robots-tag"]
+    assert headers["referrer-policy"] == "no-referrer" and headers["x-content-type-options"] == "nosniff"
+    assert "content-security-policy" not in ask("/")[1]
+
+
+def test_a_spaces_host_names_are_taken_from_its_environment() -> None:
+    assert allowed_hosts({"SPACE_HOST": "a.hf.space, www.example.org"}) == {"a.hf.space", "www.example.org"}
+
+
+def test_the_page_is_mended_without_touching_its_config() -> None:
+    page = b'<html lang="en"><head><meta property="og:title" content="Gradio" /><script>window.gradio_config = {"head": "<head>"};</script></head>'
+    mended = mend(page, "es").decode()
+    assert 'lang="es"' in mended and "early.js" in mended and 'content="Gradio"' not in mended
+    assert '{"head": "<head>"}' in mended

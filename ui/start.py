@@ -1,0 +1,145 @@
+"""From the form to a started run: keys from the vault, the estimate, the probe of both models, the start. Knows no layout.
+
+A key is read from the vault for the length of one call and put nowhere.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from pipeline.errors import UserError
+from pipeline.spec import RunSpec
+from runner.local_model import LOCAL
+from runner.providers.catalogue import provider
+from runner.providers.models import ModelLists
+from runner.providers.names import split_model_name
+from runner.providers.probe import Probe, probe
+from runner.service import RunService
+from ui import visitor
+from ui.estimate_panel import Worked, work_out
+from ui.form import Keys, credentials_of, spec_of, why_not
+from ui.keys import KeyRing
+from ui.run_routes import held_fields
+from ui.sources import Sources
+from ui.words import pick_language, words
+
+
+@dataclass
+class Room:
+    """What the handlers need."""
+
+    service: RunService
+    ring: KeyRing
+    lists: ModelLists
+    sources: Sources
+
+
+def table(request: gr.Request) -> dict[str, str]:
+    """The words for this visitor."""
+    real: Any = request
+    query = dict(getattr(real, "query_params", None) or {})
+    headers = getattr(real, "headers", None) or {}
+    return words(pick_language(headers.get("accept-language"), query.get("lang")))
+
+
+def keys_of(room: Room, values: dict[str, Any], request: gr.Request) -> Keys:
+    """The fields held by this session for the form's two providers."""
+    session, token = visitor.session_of(visitor.cookies_of(request)), visitor.hf_token(request)
+    found = {
+        role: held_fields(room.ring, session, role, str(values[f"{role}_provider"]), token)
+        for role in ("solver", "judge")
+    }
+    return Keys(found["solver"], found["judge"])
+
+
+async def live_prices(room: Room, values: dict[str, Any], keys: Keys) -> dict[str, Any]:
+    """Prices from the providers' own lists, by the model's id; empty where the lists give none."""
+    found: dict[str, Any] = {}
+    for role, fields in (("solver", keys.solver), ("judge", keys.judge)):
+        provider_id, model = str(values[f"{role}_provider"]), str(values[f"{role}_model"] or "").strip()
+        if provider(provider_id).listing is None or not model or fields is None:
+            continue
+        info = (await room.lists.get(provider_id, fields)).find(model)
+        if info and info.pricing:
+            found[info.id] = {"id": info.id, "pricing": dict(info.pricing), "context_length": info.context}
+    return found
+
+
+async def prepare(
+    room: Room, values: dict[str, Any], w: dict[str, str], request: gr.Request
+) -> tuple[Worked | None, str]:
+    """What the run would be, and why it cannot start ("" where it can)."""
+    offer = await asyncio.to_thread(room.sources.offer, values["source"] or "demo", w, request)
+    if offer.tasks is None:
+        return None, offer.why
+    values = {**values, "source": offer.kind}
+    keys = keys_of(room, values, request)
+    why = why_not(values, keys, w)
+    try:
+        spec = spec_of(values, keys, offer.repo)
+        worked = await work_out(spec, offer.tasks, await live_prices(room, values, keys), bool(values["cap_auto"]))
+    except UserError as error:
+        return None, why or str(error)
+    except ValueError as error:
+        return None, why or _pydantic(error)
+    return worked, why or worked.why_not(w)
+
+
+async def begin(room: Room, values: dict[str, Any], w: dict[str, str], request: gr.Request, pilot: bool) -> str:
+    """Start the run that the form describes and return its secret id; everything is worked out again here.
+
+    Raises:
+        UserError: it cannot start; the sentence says why.
+    """
+    if "local" in (values["solver_provider"], values["judge_provider"]):
+        await asyncio.to_thread(LOCAL.start)  # its address is part of what the run is
+    worked, why = await prepare(room, values, w, request)
+    if why or worked is None:
+        raise UserError(why or w["why_not_here"])
+    offer = await asyncio.to_thread(room.sources.offer, values["source"] or "demo", w, request)
+    keys = keys_of(room, values, request)
+    if offer.tasks is None:
+        raise UserError(offer.why)
+    data = offer.tasks.source  # the run reads the very commit that was shown here
+    spec = worked.spec.model_copy(
+        update={"pilot": pilot, "revision": data.revision, "data_digest": data.digest, "max_cost": worked.limit}
+    )
+    spec = await probed(spec, keys)
+    credentials = credentials_of(values, keys, visitor.hf_token(request) if spec.source == "hub" else None)
+    return await room.service.start(
+        spec,
+        credentials,
+        offer.places,
+        visitor.owner(request),
+        worked.public,
+        await live_prices(room, values, keys) or None,
+    )
+
+
+async def probed(spec: RunSpec, keys: Keys) -> RunSpec:
+    """The spec without the settings that a model refuses; each one left out becomes a listed difference.
+
+    Raises:
+        UserError: a model that would fail every call.
+    """
+    for role, fields in (("solver", keys.solver), ("judge", keys.judge)):
+        part = getattr(spec, role)
+        provider_id, model = split_model_name(part.model)
+        if provider(provider_id).dialect == "none":
+            continue
+        found: Probe = await probe(provider_id, model, fields or {}, part.config)
+        if found.status == "blocked":
+            raise UserError(" ".join(found.sentences) or f"The {role} did not answer before the run.")
+        spec = spec.model_copy(update={role: part.model_copy(update={"config": found.apply(part.config)})})
+    return spec
+
+
+def _pydantic(error: ValueError) -> str:
+    """The first sentence of a validation error, with no input value in it."""
+    errors = getattr(error, "errors", None)
+    if not errors:
+        return "A setting cannot be used."
+    first = errors(include_input=False, include_url=False, include_context=False)[0]
+    return f"{'.'.join(str(p) for p in first.get('loc', ())) or 'A setting'}: {first.get('msg', 'cannot be used')}."
