@@ -186,7 +186,7 @@ class Door:
             return exchange, output, None
         except Exception as error:  # noqa: BLE001 - every SDK has its own; classified below
             if not exchange.headers:
-                exchange.headers = headers_of(error)
+                exchange.headers = headers_of(exchange.error or error)
             return exchange, None, error
         finally:
             self._under_way.discard(limit)

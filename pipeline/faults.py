@@ -25,7 +25,7 @@ class Exchange:
     Attributes:
         requests: how many requests left or tried to; the wire lets only the first go.
         look: whether the names of the settings in the request are wanted; `sent` then holds them.
-        error: the SDK's own exception, where its text held a key and another was raised in its place.
+        error: the SDK's own exception, in whose place inspect was given one without keys.
     """
 
     status: int | None = None
@@ -123,7 +123,7 @@ def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) 
         return replace(_by_status(status, words, found if words in found else f"{words} | {found}", wait), status=status, wait=wait)
     if status is not None and 300 <= status < 400:
         return Fault("redirected", "The provider's address sends requests on to another one; give the final address.",
-                     status)
+                     status, stops_run=True)
     return _without_status(exchange, error, words)
 
 
@@ -199,8 +199,8 @@ def _without_status(exchange: Exchange, error: BaseException | None, words: str)
         if _CREDIT.search(words):
             return replace(_by_status(402, words, words, None), status=exchange.status)
         return Fault("server_error", "The provider answered with an error in place of an answer.", exchange.status, again=True)
-    if exchange.status is None and re.search(r"Connect|Connection|Network|Protocol|Read|Write|EndOfStream|Socket", names):
-        if re.search(r"ConnectError|ConnectTimeout|ConnectionRefused|ClientConnector|EndpointConnection", names):
+    if exchange.body is None and re.search(r"Connect|Network|Protocol|Read|Write|EndOfStream|Socket|Payload", names):
+        if exchange.status is None and re.search(r"ConnectError|ConnectTimeout|Refused|ClientConnector|EndpointConnection", names):
             return Fault("unreachable", "The provider could not be reached.", again=True)
         return Fault("broken", "The connection to the provider broke before the whole answer was there.", again=True)
     if re.search(r"NoCredentials|PartialCredentials|CredentialRetrieval", names):
@@ -236,7 +236,9 @@ def _status_of(error: BaseException | None, at_least: int = 100) -> int | None:
         if isinstance(response, Mapping):  # botocore
             status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         else:
-            status = getattr(e, "status_code", None) or getattr(e, "code", None)
+            status = getattr(e, "status_code", None)
+            if status is None and not type(e).__module__.startswith("aiohttp"):  # where 400 means a broken body
+                status = getattr(e, "code", None)
         if isinstance(status, int) and at_least <= status < 600:
             return status
         body = getattr(e, "body", None)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from pipeline.faults import Exchange, Redactor, chain, parse_body
+from pipeline.faults import Exchange, Redactor, parse_body
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 """The exchange of the call that this task is making; set by the door around each call."""
@@ -23,8 +23,11 @@ class SecondRequest(Exception):
     """An SDK tried to send again, or to follow a redirect, within one attempt. Waiting and retrying is the door's."""
 
 
-class Withheld(Exception):
-    """Stands in for a provider's exception whose text held a key."""
+class CallError(Exception):
+    """Stands in for an SDK's exception: its text without keys, and nothing behind it.
+
+    Inspect formats what it is given for its log; a vendor's long chain of exceptions costs it seconds of CPU each time.
+    """
 
 
 class Tap:
@@ -105,7 +108,7 @@ def watch(model: Any, redact: Redactor) -> None:
         session.register("response-received.bedrock-runtime", tap.aws_response)
     elif hasattr(api, "model_client"):
         _lend_google(api, tap)
-    lend = _lender(mistral_httpx(), tap) if type(api).__module__.endswith("mistral") else None
+    lend = _lend_mistral(api, tap) if type(api).__module__.endswith("mistral") else None
     api.generate = _guarded(api, redact, lend)
 
 
@@ -117,14 +120,15 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
         if lend is not None:  # Mistral's provider makes its client anew for each call, from these arguments
             api.model_args["async_client"] = lend()
         try:
-            return await generate(*args, **kwargs)
-        except Exception as error:
-            if not any(redact(str(e)) != str(e) for e in chain(error)):
-                raise
-            hidden = error
+            result = await generate(*args, **kwargs)
+        except Exception as raised:
+            result = raised
+        output = result[0] if isinstance(result, tuple) else result
+        if not isinstance(output, Exception):
+            return result
         if (exchange := current.get()) is not None:
-            exchange.error = hidden
-        raise Withheld(redact(str(hidden)))
+            exchange.error = output
+        return CallError(redact(str(output))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
 
@@ -185,11 +189,11 @@ def _lend_google(api: Any, tap: Tap) -> None:
     api.model_client = with_ours
 
 
-def mistral_httpx() -> Any:
-    """The httpx that the installed Mistral SDK is built on, which may be a fork of another name."""
-    from mistralai.client import sdk
+def _lend_mistral(api: Any, tap: Tap) -> Callable[[], Any]:
+    from mistralai.client import sdk  # its httpx may be a fork under another name
 
-    return sdk.httpx
+    api.model_args.setdefault("client", sdk.httpx.Client())
+    return _lender(sdk.httpx, tap)
 
 
 def settings_in(raw: Any) -> frozenset[str]:

@@ -222,7 +222,7 @@ def test_a_custom_endpoints_reply_is_never_repeated(fake: FakeProvider) -> None:
     (Say(529, {"error": {"message": "overloaded"}}), "unknown"),
     (Say(200, {"error": {"code": 502, "message": "upstream"}}), "unknown"),
     (Say(200, {"error": {"code": 402, "message": "credits"}}), "blocked"),
-    (Say(302, b"", {"Location": "http://127.0.0.1:9/"}), "unknown"),
+    (Say(302, b"", {"Location": "http://127.0.0.1:9/"}), "blocked"),
 ])
 def test_faults_that_are_no_setting(fake: FakeProvider, answer: Say, status: str) -> None:
     fake.on(CHAT, answer)
