@@ -14,7 +14,6 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
-from pipeline.cost.bounds import upper_bound
 from pipeline.cost.meter import Meter, Worst
 from pipeline.cost.prices import Price, repriced
 from pipeline.cost.usage import Usage
@@ -27,6 +26,12 @@ FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
 UNBOUNDED_OUTPUT = 1024
 """Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
+
+
+KEY_LIMITS = 3
+"""Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
+
+Prompt = Callable[[], list[ChatMessage]]
 
 
 class Stopped(Exception):
@@ -76,6 +81,7 @@ class Door:
         self.on_answer: Callable[[Entry], None] = lambda entry: None
         self._under_way: set[asyncio.Timeout] = set()
         self._settled = asyncio.Event()
+        self._key_limits = 0
 
     def close(self, cause: str, sentence: str) -> None:
         """Let no further call leave. The first cause stands."""
@@ -97,8 +103,12 @@ class Door:
         """Wake those who wait for room under the cap."""
         self._settled.set()
 
-    async def ask(self, role: RoleModel, call: CallId, prompt: list[ChatMessage]) -> Answer:
+    async def ask(self, role: RoleModel, call: CallId, prompt: Prompt, bound: int) -> Answer:
         """One answer of a model, from the ledger where it is already paid for.
+
+        Args:
+            prompt: makes the messages, once the call may leave: those that wait hold no text.
+            bound: the most tokens that the prompt can have, see `pipeline.cost.bounds`.
 
         Raises:
             CallFailed: no answer after all retries; the fault says why.
@@ -106,7 +116,7 @@ class Door:
         """
         if (old := self.ledger.answer(call)) is not None:
             return Answer(old, _output_of(old))
-        worst = Worst(upper_bound(prompt), role.most_output)
+        worst = Worst(bound, role.most_output)
         first = attempt = self.ledger.next_attempt(call)
         while True:
             try:
@@ -117,7 +127,10 @@ class Door:
             if fault is None:
                 return Answer(entry, output)  # type: ignore[arg-type]
             if fault.stops_run:
-                self.close("capped" if fault.kind == "key_limit" else "failed", fault.sentence)
+                self.close("failed", fault.sentence)
+            if fault.kind == "key_limit":
+                self._at_key_limit(fault)
+            if fault.stops_run or fault.kind == "key_limit":
                 raise CallFailed(fault)
             if self._adapt(role, fault):
                 attempt += 1
@@ -127,14 +140,20 @@ class Door:
             await self._wait(role, fault, attempt - first + 1)
             attempt += 1
 
+    def _at_key_limit(self, fault: Fault) -> None:
+        """One dear call may be over a key's own limit where cheaper ones are not; several in a row end the run."""
+        self._key_limits += 1
+        if self._key_limits >= KEY_LIMITS:
+            self.close("capped", fault.sentence)
+
     async def _once(
-        self, role: RoleModel, call: CallId, attempt: int, prompt: list[ChatMessage], worst: Worst
+        self, role: RoleModel, call: CallId, attempt: int, prompt: Prompt, worst: Worst
     ) -> tuple[Entry, ModelOutput | None, Fault | None]:
         role.price = repriced(role.price)
         reservation = await self._reserve(role, worst)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        exchange, output, error = await self._send(role, prompt)
+        exchange, output, error = await self._send(role, prompt())
         fault = _fault_in(exchange, output, error, self.redact)
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
@@ -156,6 +175,7 @@ class Door:
         if fault is None:
             self._say_unsent(role, exchange)
             self.pace.answered()
+            self._key_limits = 0
             self.on_answer(entry)
         elif fault.kind in ("rate_limit", "overloaded"):
             self.pace.limited(fault.wait)

@@ -5,7 +5,7 @@ Holds answer and judge text, so it is never served to anyone but the run's owner
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,12 @@ class Ledger:
 
     def __post_init__(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.earlier_tries: dict[str, int] = {}
         for entry in read_ledger(self.path):
             self.entries.setdefault(entry.id, []).append(entry)
+            if (call := entry.id).role == "judge":
+                self.earlier_tries[call.task] = max(call.verdict_try, self.earlier_tries.get(call.task, 0))
+        self._fresh: dict[tuple[str, int], list[CallId]] = {}
         self.resumed = bool(self.entries)
         self._file = open(self.path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed by close()
         if self.path.stat().st_size and not _ends_with_newline(self.path):
@@ -77,9 +81,19 @@ class Ledger:
 
     def came_back(self, entry: Entry) -> None:
         """Note an answer or a fault. An answer is in the file before anyone is told of it."""
-        self.entries.setdefault(entry.id, []).append(entry)
-        data = {k: v for k, v in asdict(entry).items() if k not in ("id", "attempt") and v is not None and (v or k == "cost")}
+        if (known := self.entries.get(entry.id)) is None:
+            self.entries[entry.id] = known = []
+            self._fresh.setdefault((entry.id.task, entry.id.epoch), []).append(entry.id)
+        known.append(entry)
+        data = {k: v for k in _SAVED if (v := getattr(entry, k)) is not None and (v or k == "cost")}
+        if entry.usage is not None:
+            data["usage"] = asdict(entry.usage)
         self._write({"id": entry.id.text(entry.attempt), **_id_fields(entry.id, entry.attempt), **data})
+
+    def forget(self, task: str, epoch: int) -> None:
+        """Let go of what this stretch added for a task that has ended; the file keeps it."""
+        for call in self._fresh.pop((task, epoch), ()):
+            del self.entries[call]
 
     def _write(self, data: dict[str, Any]) -> None:
         self._file.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n")
@@ -95,6 +109,9 @@ class Ledger:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+_SAVED = tuple(f.name for f in fields(Entry) if f.name not in ("id", "attempt", "usage"))
 
 
 def _id_fields(call: CallId, attempt: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@ First come, first served. Closing it wakes everyone who waits, so that a stop ta
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from typing import Any
 
 COOLDOWN = 5.0
 """Seconds after a cut in which further rate limits (of calls sent before it) do not cut again."""
@@ -31,21 +31,21 @@ class Pace:
         self._queue: deque[asyncio.Future[None]] = deque()
         self._clean, self._cut_at, self._hold_until = 0, -COOLDOWN, 0.0
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Hold one of the places.
+    def slot(self) -> "Slot":
+        """Hold one of the places: `async with pace.slot()`.
 
         Raises:
             Closed: the pace was closed before or while waiting.
         """
-        await self._enter()
-        try:
-            yield
-        finally:
-            self.busy -= 1
-            self._wake()
+        return Slot(self)
 
-    async def _enter(self) -> None:
+    def leave(self) -> None:
+        """Give a place back."""
+        self.busy -= 1
+        self._wake()
+
+    async def enter(self) -> None:
+        """Take a place; `Slot` gives it back."""
         if self._closed:
             raise Closed
         if self.busy < self.limit and not self._queue:
@@ -57,16 +57,14 @@ class Pace:
                 await place
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled() and place.exception() is None:
-                    self.busy -= 1
-                    self._wake()
+                    self.leave()
                 raise
         hold = self._hold_until - asyncio.get_running_loop().time()
         if hold > 0:
             try:
                 await self.pause(hold)
             except BaseException:
-                self.busy -= 1
-                self._wake()
+                self.leave()
                 raise
 
     async def pause(self, seconds: float) -> None:
@@ -117,3 +115,18 @@ class Pace:
             if not place.done():
                 self.busy += 1
                 place.set_result(None)
+
+
+class Slot:
+    """One place, held inside `async with`."""
+
+    __slots__ = ("_pace",)
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+
+    async def __aenter__(self) -> None:
+        await self._pace.enter()
+
+    async def __aexit__(self, *_: Any) -> None:
+        self._pace.leave()

@@ -3,7 +3,6 @@
 Never prints: standard output belongs to the engine's protocol.
 """
 
-import gc
 import os
 import signal
 import threading
@@ -65,7 +64,6 @@ class Pipe:
 
 def work(order: dict[str, Any], events_out: int, orders_in: int) -> int:
     """Run the order. Returns the exit code: 0 finished, 1 ended otherwise, 2 nothing was started."""
-    gc.set_threshold(20_000, 20, 50)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe, switch = Pipe(events_out), Switch()
     threading.Thread(target=_listen, args=(orders_in, switch), daemon=True).start()

@@ -8,12 +8,14 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, ModelOutput
 
 from pipeline import events
 from pipeline.admission import Admission
+from pipeline.cost.bounds import OVERHEAD, upper_bound, upper_bound_text
 from pipeline.data.records import Criterion, Task
 from pipeline.door import Answer, Door, RoleModel, Stopped
 from pipeline.faults import CallFailed
@@ -25,6 +27,8 @@ from pipeline.ledger import CallId
 
 CUT = ("max_tokens", "model_length", "length")
 BY_FAULT = {"filtered": Outcome.FILTERED, "cancelled": Outcome.CANCELLED, "key_limit": Outcome.SKIPPED_BY_CAP}
+Asked = Callable[..., str]
+"""The judge's prompt of one answer; the criterion is still open."""
 STAYED_IN_REASONING = "The answer stayed in the model's reasoning; no text came after it."
 
 
@@ -88,7 +92,8 @@ class Evaluator:
             await self.admission.admit(task, epoch, self.solver, self.judge, self.prompt)
             self._under_way.add((task.key, epoch))
             self.say(events.TaskStarted(t=time.time(), task=task.key, epoch=epoch))
-            answer = await self.door.ask(self.solver, CallId("solver", task.key, epoch), messages)
+            call = CallId("solver", task.key, epoch)
+            answer = await self.door.ask(self.solver, call, lambda: messages, upper_bound(messages))
         except Stopped as stop:
             self._end(_stopped(task, epoch, stop, "solver"))
             return None
@@ -116,16 +121,18 @@ class Evaluator:
         """Verdicts on every criterion, and the task's outcome."""
         if (ended := self.results.get((task.key, epoch))) is not None:
             return ended
-        text = output.completion
-        user = task.user_message
-        judged = await asyncio.gather(*(self._one(task, epoch, c, user, text) for c in task.criteria))
+        asked = partial(self.prompt.fill, task_text=task.user_message, reference_answer=task.reference_answer,
+                        ai_response=output.completion)
+        # Most of a prompt is the same for all criteria of a task: its tokens are counted once.
+        shared = upper_bound_text(asked(criterion_description=""), self.prompt.retry_suffix)
+        judged = await asyncio.gather(*(self._one(task, epoch, c, asked, shared) for c in task.criteria))
         result = _outcome(task, epoch, judged, str(output.stop_reason) in CUT, self.door.closed)
         self._end(result)
         return result
 
-    async def _one(self, task: Task, epoch: int, criterion: Criterion, user: str, text: str) -> Judged:
+    async def _one(self, task: Task, epoch: int, criterion: Criterion, asked: Asked, shared: int) -> Judged:
         try:
-            judged = await self._ask_judge(task, epoch, criterion, user, text)
+            judged = await self._ask_judge(task, epoch, criterion, asked, shared)
         except Stopped as stop:
             return Judged(criterion, None, cause=stop.cause, reason=stop.sentence, stopped=True)
         except CallFailed as failed:
@@ -136,15 +143,14 @@ class Evaluator:
             self._say_verdict(task, epoch, judged, "")
         return judged
 
-    async def _ask_judge(self, task: Task, epoch: int, criterion: Criterion, user: str, text: str) -> Judged:
-        prompt = self.prompt.fill(task_text=user, reference_answer=task.reference_answer, ai_response=text,
-                                  criterion_description=criterion.description)
+    async def _ask_judge(self, task: Task, epoch: int, criterion: Criterion, asked: Asked, shared: int) -> Judged:
         first = self._first_try(task, epoch, criterion)
+        bound = shared + upper_bound_text(criterion.description) - OVERHEAD
         judged = Judged(criterion, None)
         for n in range(first, first + self.verdict_retries + 1):
-            words = prompt if n == first else self.prompt.retry(prompt)
             call = CallId("judge", task.key, epoch, criterion.id, n)
-            entry = (await self.door.ask(self.judge, call, [ChatMessageUser(content=words)])).entry
+            prompt = partial(self._judge_messages, criterion, asked, n > first)
+            entry = (await self.door.ask(self.judge, call, prompt, bound)).entry
             reading = read_verdict(entry.text, self.parser)
             if reading.verdict is not None:
                 judged = Judged(criterion, reading.verdict, reading.strict)
@@ -153,17 +159,18 @@ class Evaluator:
             judged = _unread(criterion, entry.text, entry.stop, reading.last_line)
         return judged
 
+    def _judge_messages(self, criterion: Criterion, asked: Asked, again: bool) -> list[ChatMessage]:
+        words = asked(criterion_description=criterion.description)
+        return [ChatMessageUser(content=self.prompt.retry(words) if again else words)]
+
     def _first_try(self, task: Task, epoch: int, criterion: Criterion) -> int:
         """1, or after the tries of an earlier stretch that all stayed unreadable: a resumed run asks for those anew."""
-        tries = [c.verdict_try for c in self.door.ledger.entries
-                 if c.role == "judge" and c.task == task.key] if self.door.ledger.resumed else []
-        if not tries:
-            return 1
-        for n in range(1, max(tries) + 1):
+        tries = self.door.ledger.earlier_tries.get(task.key, 0)
+        for n in range(1, tries + 1):
             entry = self.door.ledger.answer(CallId("judge", task.key, epoch, criterion.id, n))
             if entry is None or read_verdict(entry.text, self.parser).verdict is not None:
                 return n
-        return max(tries) + 1
+        return tries + 1
 
     def _say_verdict(self, task: Task, epoch: int, judged: Judged, model: str) -> None:
         self.say(events.VerdictGiven(t=time.time(), task=task.key, epoch=epoch, criterion=judged.criterion.id,
@@ -171,6 +178,7 @@ class Evaluator:
 
     def _end(self, result: Result) -> None:
         self.results[result.task.key, result.epoch] = result
+        self.door.ledger.forget(result.task.key, result.epoch)
         self._under_way.discard((result.task.key, result.epoch))
         if self.door.closed is not None and not self._under_way:
             self.idle()
@@ -206,6 +214,8 @@ def _outcome(task: Task, epoch: int, judged: Sequence[Judged], cut: bool, closed
         score = task_score((j.criterion.weight, bool(j.verdict)) for j in judged)
         return Result(task, epoch, Outcome.SCORED, score=score, cut=cut, judged=tuple(judged))
     n, of = len(missing), len(judged)
+    if (limit := next((j for j in missing if j.cause == "key_limit"), None)) is not None:
+        return Result(task, epoch, Outcome.SKIPPED_BY_CAP, cut=cut, stage="judge", reason=limit.reason, judged=tuple(judged))
     if faults := [j for j in missing if j.api_fault]:
         return Result(task, epoch, Outcome.API_ERROR, cut=cut, stage="judge", judged=tuple(judged),
                       reason=f"{len(faults)} of {of} verdicts failed: {faults[0].reason}")
