@@ -133,8 +133,7 @@ def _by_status(status: int, words: str, found: str, wait: float | None) -> Fault
     if status == 499:
         return Fault("cancelled", "The call was cancelled while it was under way.")
     if status in (402, 403, 429) and _KEY_LIMIT.search(found):
-        return Fault("key_limit", f"The key's own spending limit is reached.{says} Raise it at the provider, then go on.",
-                     stops_run=True)
+        return Fault("key_limit", f"The key's own spending limit is reached.{says} Raise it at the provider, then go on.")
     if _out_of_credit(status, found, wait):
         return Fault("no_credit", f"The provider's credit is used up or too small for this call.{says} "
                      "Add credit, or lower the most tokens in one answer, then go on with the run.", stops_run=True)

@@ -10,8 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.events import (
-    Answered, Call, Connections, DataRecord, DifferenceFound, Event, PlannedTask, PromptRecord, Reestimated,
-    RunFinished, RunStarted, Status, TaskFinished, TaskStarted, VerdictGiven, Waiting,
+    Answered,
+    Call,
+    Connections,
+    DataRecord,
+    DifferenceFound,
+    Event,
+    PlannedTask,
+    PromptRecord,
+    Reestimated,
+    RunFinished,
+    RunStarted,
+    Status,
+    TaskFinished,
+    TaskStarted,
+    VerdictGiven,
+    Waiting,
 )
 from pipeline.judging.outcomes import Outcome
 

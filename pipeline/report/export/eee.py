@@ -14,8 +14,8 @@ from pipeline.report.command import command_line
 from pipeline.report.export.names import OWN, ModelName, model_name
 from pipeline.report.export.record import dumps, view_json
 from pipeline.report.export.tables import prompt_line
-from pipeline.report.stats import DRAWS
 from pipeline.report.figures import Mean, Summary
+from pipeline.report.stats import DRAWS
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import RunSpec

@@ -22,7 +22,7 @@ def fault(status=None, message="", headers=None, body=None, error=None):
         (400, "Your credit balance is too low", "no_credit", False, True),
         (429, "You exceeded your current quota, please check your plan and billing details", "no_credit", False, True),
         (429, "Rate limit exceeded: free-models-per-day", "quota", False, True),
-        (403, "Key limit exceeded", "key_limit", False, True),
+        (403, "Key limit exceeded", "key_limit", False, False),
         (403, "no access to model", "no_access", False, True),
         (404, "model not found", "model_missing", False, True),
         (400, "The response was filtered due to the content management policy", "filtered", False, False),
