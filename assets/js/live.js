@@ -72,8 +72,18 @@ class Live {
     if (!this.id || this.source || document.hidden || this.over) return;
     this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`);
     this.source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
-    this.source.addEventListener("done", () => { this.over = true; this.close(); this.draw(); });
+    this.final = null;
+    this.source.addEventListener("done", () => { this.over = true; this.close(); this.settle(this.id); });
     this.source.onerror = () => this.problem(say(this.w, "live_reconnecting"));
+  }
+
+  // What has ended shows the figures of the result page, whose intervals are resampled.
+  async settle(id) {
+    const reply = await fetch(`/api/runs/${id}`).catch(() => null);
+    const summary = reply?.ok ? (await reply.json()).summary : null;
+    if (id !== this.id) return;
+    this.final = summary;
+    this.draw();
   }
 
   close() {
@@ -165,11 +175,13 @@ class Live {
     const m = this.model;
     if (!m) return;
     this.map.flush();
-    const span = interval(m.total.n, m.total.sum, m.total.squares), attempted = m.attempted;
+    const attempted = m.attempted, range = (i) => (i ? ` · 95 %: ${points(i[0])} … ${points(i[1])}` : "");
+    const known = (mean) => (mean?.interval ? [mean.interval.low, mean.interval.high] : null);
+    const span = this.final ? known(this.final.scored) : interval(m.total.n, m.total.sum, m.total.squares);
     this.text("mean", m.mean == null ? NONE : points(m.mean));
-    this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${span ? ` · 95 %: ${points(span[0])} … ${points(span[1])}` : ""}`);
+    this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${range(span)}`);
     this.text("attempted", points(attempted.mean));
-    this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }));
+    this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }) + range(known(this.final?.attempted)));
     this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: m.done, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
     const percent = m.rows ? Math.floor((100 * m.done) / m.rows) : 0;
     this.$("progress-bar").style.width = `${percent}%`;
