@@ -37,7 +37,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
         raise UserError(f"{spec.model!r} names no provider.", "A model is given as provider/model.",
                         "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
     provider = spec.model.split("/", 1)[0]
-    config = _for_provider(provider, generate_config(spec.config, connections))
+    config = generate_config(spec.config, connections)
     fields = _secrets(provider, key)
     args: dict[str, Any] = {**ARGUMENTS.get(provider, {}), **{k: v for k, v in fields.items() if k not in ("api_key", "base_url")}}
     if provider == "demo":
@@ -100,13 +100,13 @@ def _routed(spec: ModelSpec, given: str | None) -> tuple[str, str | None]:
 
 
 def prepare(model: Model, redact: Redactor) -> None:
-    """Switch the SDK's own retries and short timeouts off, and hang the hooks on."""
+    """Switch the SDK's own retries, short timeouts and extra calls off, and hang the hooks on."""
     client: Any = getattr(model.api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
     if hasattr(client, "timeout"):
         client.timeout = float(LONGEST_CALL)
-    model.config = model.config.model_copy(update=NO_INSPECT_RETRIES)
+    model.config = _for_provider(str(model).split("/", 1)[0], model.config.model_copy(update=NO_INSPECT_RETRIES))
     model.model_args.pop("http_client", None)  # inspect writes these into its log
     _look_up_once(str(model))
     wire.watch(model, redact)

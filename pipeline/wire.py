@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
+from urllib.request import getproxies
 
 from pipeline.faults import Exchange, Redactor, parse_body
 
@@ -98,8 +99,11 @@ class Tap:
 
 
 def watch(model: Any, redact: Redactor) -> None:
-    """Hang the hooks on the client of an inspect Model, and keep keys out of whatever its provider raises."""
+    """Hang the hooks on the client of an inspect Model, once, and keep keys out of whatever its provider raises."""
     api, tap = model.api, Tap(redact)
+    if getattr(api, "l2bench_watched", False):
+        return
+    api.l2bench_watched = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
     elif hasattr(api, "session"):
@@ -163,10 +167,11 @@ def _lender(httpx: Any, tap: Tap) -> Callable[[], Any]:
         async def aclose(self) -> None:
             """The pool outlives the client."""
 
-    shared = Shared()
+    # A transport of our own would pass a proxy by.
+    pool = {} if getproxies() else {"transport": Shared()}
 
     def lend() -> Any:
-        client = httpx.AsyncClient(transport=shared, timeout=httpx.Timeout(None, connect=60.0))
+        client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=60.0), **pool)
         _hook(client, tap)
         return client
 
