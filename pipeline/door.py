@@ -19,7 +19,7 @@ from pipeline.cost.prices import Price, repriced
 from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
-from pipeline.pace import Closed, Pace
+from pipeline.pace import Closed, Pace, Slot
 from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
@@ -120,8 +120,8 @@ class Door:
         first = attempt = self.ledger.next_attempt(call)
         while True:
             try:
-                async with self.pace.slot():
-                    entry, output, fault = await self._once(role, call, attempt, prompt, worst)
+                async with self.pace.slot() as slot:
+                    entry, output, fault = await self._once(role, call, attempt, prompt, worst, slot)
             except Closed:
                 raise self.closed or Stopped("stopped", "The run was stopped.") from None
             if fault is None:
@@ -147,13 +147,13 @@ class Door:
             self.close("capped", fault.sentence)
 
     async def _once(
-        self, role: RoleModel, call: CallId, attempt: int, prompt: Prompt, worst: Worst
+        self, role: RoleModel, call: CallId, attempt: int, prompt: Prompt, worst: Worst, slot: Slot
     ) -> tuple[Entry, ModelOutput | None, Fault | None]:
         role.price = repriced(role.price)
-        reservation = await self._reserve(role, worst)
+        reservation = await self._reserve(role, worst, slot)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        exchange, output, error = await self._send(role, prompt())
+        exchange, output, error = await self._send(role, prompt(), slot)
         fault = _fault_in(exchange, output, error, self.redact)
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
@@ -181,7 +181,7 @@ class Door:
             self.pace.limited(fault.wait)
         return entry, output, fault
 
-    async def _reserve(self, role: RoleModel, worst: Worst) -> Any:
+    async def _reserve(self, role: RoleModel, worst: Worst, slot: Slot) -> Any:
         """Reserve the worst case; wait for calls under way to settle before giving up."""
         while True:
             if self.closed is not None:
@@ -192,12 +192,13 @@ class Door:
             if not self._under_way:
                 self.close("capped", "The cap was reached: the next call could have passed it.")
                 raise Closed
+            slot.left()
             await self.settled()
 
     async def _send(
-        self, role: RoleModel, prompt: list[ChatMessage]
+        self, role: RoleModel, prompt: list[ChatMessage], slot: Slot
     ) -> tuple[Exchange, ModelOutput | None, BaseException | None]:
-        exchange = Exchange(look=not role.looked)
+        exchange = Exchange(look=not role.looked, left=slot.left)
         token = wire.current.set(exchange)
         try:
             async with asyncio.timeout(self.timeout) as limit:

@@ -55,8 +55,17 @@ def preload() -> None:
             importlib.import_module(name)
         except Exception:  # noqa: BLE001, S112
             continue
+    _rehearse()
     gc.collect()
     gc.freeze()
+
+
+def _rehearse() -> None:
+    """Do once what takes long only the first time: inspect's table of models, TLS certificates, the SDK's types. Sends nothing."""
+    from pipeline.models import build
+    from pipeline.spec import ModelSpec, ProviderKey
+
+    build(ModelSpec(model="openai-api/none/none", base_url="http://127.0.0.1:9/v1"), ProviderKey({"api_key": "none"}), 1)
 
 
 class Engine:

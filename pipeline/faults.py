@@ -4,7 +4,7 @@ Reads status, headers and body of the exchange; never quotes a request, and neve
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ class Exchange:
     Attributes:
         requests: how many requests left or tried to; the wire lets only the first go.
         look: whether the names of the settings in the request are wanted; `sent` then holds them.
+        left: called when the request leaves.
         error: the SDK's own exception, in whose place inspect was given one without keys.
     """
 
@@ -36,6 +37,7 @@ class Exchange:
     look: bool = False
     sent: frozenset[str] | None = None
     error: BaseException | None = None
+    left: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ The usual pool looks at every connection it has at the start and the end of each
 of them closes each one that falls idle. All else (TLS, HTTP, timeouts) stays the client library's own. Never retries.
 """
 
+import functools
 import socket
 import sys
 from typing import Any
@@ -33,7 +34,7 @@ def model_args(name: str) -> dict[str, Any]:
 def _lanes(httpx: Any) -> Any:
     """The transport, for whichever of the two libraries the SDK stands on."""
     limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_SECONDS)
-    context, probes, free = httpx.create_ssl_context(), _socket_options(), []
+    context, probes, free = _context(httpx), _socket_options(), []
 
     class Held(httpx.AsyncByteStream):  # type: ignore[misc, name-defined]
         """A response's body; its end gives the lane back."""
@@ -70,6 +71,12 @@ def _lanes(httpx: Any) -> Any:
                 await free.pop().aclose()
 
     return Lanes()
+
+
+@functools.cache
+def _context(httpx: Any) -> Any:
+    """One TLS context for all clients, since reading the certificates takes longer than all the rest of making one."""
+    return httpx.create_ssl_context()
 
 
 def _socket_options() -> list[tuple[int, int, int]]:

@@ -12,6 +12,13 @@ COOLDOWN = 5.0
 """Seconds after a cut in which further rate limits (of calls sent before it) do not cut again."""
 
 
+PREPARING = 8
+"""Calls that are made ready at once. Were it as many as have room, the requests of all would leave together at the end of
+everybody's preparation, their answers would come back together, and the network and this process would wait in turns."""
+LONGEST_PREPARATION = 0.05
+"""Seconds."""
+
+
 class Closed(Exception):
     """No further call may leave."""
 
@@ -26,7 +33,7 @@ class Pace:
 
     def __init__(self, most: int, changed: Callable[[int], None]) -> None:
         self.most = self.limit = max(1, most)
-        self.busy = 0
+        self.busy = self.preparing = 0
         self._changed, self._closed = changed, False
         self._queue: deque[asyncio.Future[None]] = deque()
         self._clean, self._cut_at, self._hold_until = 0, -COOLDOWN, 0.0
@@ -44,12 +51,24 @@ class Pace:
         self.busy -= 1
         self._wake()
 
+    def prepared(self) -> None:
+        """A request has left: the next call may be made ready."""
+        self.preparing -= 1
+        self._wake()
+
+    def _has_room(self) -> bool:
+        return self.busy < self.limit and self.preparing < PREPARING
+
+    def _take(self) -> None:
+        self.busy += 1
+        self.preparing += 1
+
     async def enter(self) -> None:
         """Take a place; `Slot` gives it back."""
         if self._closed:
             raise Closed
-        if self.busy < self.limit and not self._queue:
-            self.busy += 1
+        if not self._queue and self._has_room():
+            self._take()
         else:
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append(place)
@@ -57,6 +76,7 @@ class Pace:
                 await place
             except asyncio.CancelledError:
                 if place.done() and not place.cancelled() and place.exception() is None:
+                    self.prepared()
                     self.leave()
                 raise
         hold = self._hold_until - asyncio.get_running_loop().time()
@@ -64,6 +84,7 @@ class Pace:
             try:
                 await self.pause(hold)
             except BaseException:
+                self.prepared()
                 self.leave()
                 raise
 
@@ -110,23 +131,33 @@ class Pace:
             self._wake()
 
     def _wake(self) -> None:
-        while self._queue and self.busy < self.limit:
+        while self._queue and self._has_room():
             place = self._queue.popleft()
             if not place.done():
-                self.busy += 1
+                self._take()
                 place.set_result(None)
 
 
 class Slot:
     """One place, held inside `async with`."""
 
-    __slots__ = ("_pace",)
+    __slots__ = ("_pace", "_preparing")
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+        self._pace, self._preparing = pace, False
 
-    async def __aenter__(self) -> None:
+    def left(self) -> None:
+        """Its request leaves. Said once or more; for a provider that does not say it, a moment decides."""
+        if self._preparing:
+            self._preparing = False
+            self._pace.prepared()
+
+    async def __aenter__(self) -> "Slot":
         await self._pace.enter()
+        self._preparing = True
+        asyncio.get_running_loop().call_later(LONGEST_PREPARATION, self.left)
+        return self
 
     async def __aexit__(self, *_: Any) -> None:
+        self.left()
         self._pace.leave()

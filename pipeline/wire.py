@@ -80,6 +80,7 @@ class Tap:
             raise SecondRequest("one request per attempt")
         if exchange.look:
             exchange.sent = settings_in(content())
+        exchange.left()
 
     def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
         exchange.status = status
@@ -106,8 +107,7 @@ def watch(model: Any, redact: Redactor) -> None:
     api.l2bench_watched = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
-    elif hasattr(api, "session"):
-        session = getattr(api.session, "_session", api.session)
+    elif hasattr(session := getattr(getattr(api, "session", None), "_session", getattr(api, "session", None)), "register"):
         session.register("before-send.bedrock-runtime", tap.aws_request)
         session.register("response-received.bedrock-runtime", tap.aws_response)
     elif hasattr(api, "model_client"):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pipeline.pace import Closed, Pace
+from pipeline.pace import PREPARING, Closed, Pace
 
 
 def test_never_more_than_the_limit_are_under_way():
@@ -80,3 +80,45 @@ def test_a_closed_pace_lets_nobody_in():
                 pass
 
     asyncio.run(main())
+
+
+def test_few_calls_are_made_ready_at_once_and_all_get_in_as_requests_leave():
+    async def main():
+        pace, slots, end = Pace(40, lambda n: None), [], asyncio.Event()
+
+        async def call():
+            async with pace.slot() as slot:
+                slots.append(slot)
+                await end.wait()
+
+        calls = [asyncio.create_task(call()) for _ in range(40)]
+        await asyncio.sleep(0)
+        first = len(slots)
+        while len(slots) < 40:
+            slots[-1].left()
+            slots[-1].left()
+            await asyncio.sleep(0)
+        busy = pace.busy
+        end.set()
+        await asyncio.gather(*calls)
+        return first, busy, pace.busy, pace.preparing
+
+    assert asyncio.run(main()) == (PREPARING, 40, 0, 0)
+
+
+def test_a_provider_that_does_not_say_when_a_request_leaves_holds_nobody_up():
+    async def main():
+        pace, end = Pace(3 * PREPARING, lambda n: None), asyncio.Event()
+
+        async def call():
+            async with pace.slot():
+                await end.wait()
+
+        calls = [asyncio.create_task(call()) for _ in range(3 * PREPARING)]
+        await asyncio.sleep(0.3)
+        busy = pace.busy
+        end.set()
+        await asyncio.gather(*calls)
+        return busy, pace.preparing
+
+    assert asyncio.run(main()) == (3 * PREPARING, 0)
