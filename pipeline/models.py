@@ -16,7 +16,8 @@ from pipeline.spec import ModelSpec, ProviderKey
 NO_INSPECT_RETRIES = {"max_retries": 0}
 LONGEST_CALL = 3600
 """Seconds that a client may wait: as long as the longest call timeout; the door ends a call earlier."""
-BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": 60}
+CONNECT = 60.0
+BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": int(CONNECT)}
 """Long answers take more than botocore's default of 60 seconds; passed as the provider's own client options."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {"bedrock": BEDROCK_TIMEOUTS, "hf-inference-providers": {"stream": False}}
@@ -104,8 +105,9 @@ def prepare(model: Model, redact: Redactor) -> None:
     client: Any = getattr(model.api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
-    if hasattr(client, "timeout"):
-        client.timeout = float(LONGEST_CALL)
+    kind: Any = type(getattr(client, "timeout", None))
+    if kind.__name__ == "Timeout":  # of httpx or its fork
+        client.timeout = kind(float(LONGEST_CALL), connect=CONNECT)
     model.config = _for_provider(str(model).split("/", 1)[0], model.config.model_copy(update=NO_INSPECT_RETRIES))
     model.model_args.pop("http_client", None)  # inspect writes these into its log
     _look_up_once(str(model))

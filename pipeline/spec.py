@@ -5,6 +5,7 @@ Never holds a key, a base URL with credentials, or a person's name (`RunSpec`). 
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from pipeline.errors import UserError
 
 SOLVER_DEFAULTS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 4096}
 JUDGE_DEFAULTS: dict[str, Any] = {"reasoning_tokens": 1024}
+_KEY_HEADER = re.compile(r"authorization|cookie|api[-_]?key|token|secret", re.I)
 REFERENCE_JUDGE = "bedrock/us.anthropic.claude-sonnet-4-6"
 
 
@@ -39,6 +41,15 @@ class ModelSpec(BaseModel):
         if url and (urlsplit(url).username or urlsplit(url).password or urlsplit(url).query):
             raise ValueError("a base URL must not carry credentials or a query")
         return url
+
+
+    @field_validator("config")
+    @classmethod
+    def _no_key_in_headers(cls, config: dict[str, Any]) -> dict[str, Any]:
+        headers = config.get("extra_headers")
+        if isinstance(headers, dict) and any(_KEY_HEADER.search(str(name)) for name in headers):
+            raise ValueError("a key must not be given as a header: it would stand in the spec and in the log")
+        return config
 
 
 class RunSpec(BaseModel):

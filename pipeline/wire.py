@@ -107,7 +107,7 @@ def watch(model: Any, redact: Redactor) -> None:
     api.l2bench_watched = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
-    elif hasattr(session := getattr(getattr(api, "session", None), "_session", getattr(api, "session", None)), "register"):
+    elif (session := _aws_session(api)) is not None:
         session.register("before-send.bedrock-runtime", tap.aws_request)
         session.register("response-received.bedrock-runtime", tap.aws_response)
     elif hasattr(api, "model_client"):
@@ -135,6 +135,12 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
         return CallError(redact(str(output))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
+
+
+def _aws_session(api: Any) -> Any:
+    session = getattr(api, "session", None)
+    session = getattr(session, "_session", session)
+    return session if hasattr(session, "register") else None
 
 
 def _httpx_client(api: Any) -> Any:

@@ -13,7 +13,7 @@ import zipfile_zstd  # noqa: F401 - lets zipfile read the members of .eval logs
 from pipeline.errors import UserError
 from pipeline.models import build
 from pipeline.spec import Credentials, ModelSpec, ProviderKey
-from tests.http.runs import JUDGE, Done, evaluate
+from tests.http.runs import JUDGE, SOLVER, Done, evaluate
 
 CANARY = "canary-solver+9f31/aa07Zq=="
 
@@ -123,3 +123,9 @@ def test_names_with_slashes_and_colons_reach_the_provider_as_they_are(fake, tmp_
     done = evaluate(fake, tmp_path, solver=solver, judge=judge, credentials=credentials())
     assert fake.received("solver")[0]["model"] == "vendor/solver-x.1:free" and fake.received("judge")[0]["model"] == "judge"
     assert done.view.spec["solver"]["model"] == "openrouter/vendor/solver-x.1:free"
+
+
+def test_a_key_given_as_a_header_is_refused_since_the_spec_is_public():
+    with pytest.raises(ValueError, match="header"):
+        ModelSpec(model=SOLVER, config={"extra_headers": {"Authorization": f"Bearer {CANARY}"}})
+    assert ModelSpec(model=SOLVER, config={"extra_headers": {"X-Title": "l2-bench"}}).config

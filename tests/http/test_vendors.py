@@ -209,6 +209,12 @@ def test_the_monthly_credit_of_hugging_face_stops_the_run_and_keeps_results(fake
     assert len([r for r in fake.received("solver") if "lesson 1," in json.dumps(r["body"])]) == 1
 
 
+def test_a_limit_of_the_key_itself_stops_the_run_as_a_cap_does(fake, tmp_path):
+    fake.script("solver", {"status": 403, "error": "Key limit exceeded (total limit).", "every": True})
+    done = run("openrouter", fake, tmp_path, count=4, max_connections=1)
+    assert done.view.status == "capped" and len(fake.received()) == 3 and done.view.counts()["skipped_by_cap"] == 4
+
+
 def test_a_model_that_no_enabled_provider_serves_names_the_account_setting(fake, tmp_path):
     # https://github.com/cline/cline/issues/5098
     fake.script("solver", {"status": 400, "code": "model_not_supported",

@@ -86,3 +86,82 @@ def test_the_refused_setting_is_found(words, name):
 def test_a_timeout_and_a_broken_connection_are_not_the_same():
     assert classify(Exchange(), TimeoutError(), REDACT).kind == "timeout"
     assert classify(Exchange(), ConnectionResetError(), REDACT).kind == "broken"
+
+
+GOOGLE = "You exceeded your current quota, please check your plan and billing details."
+
+
+def google(quota: str, delay: str, more: str = "") -> dict:
+    return {"error": {"code": 429, "message": GOOGLE + more, "status": "RESOURCE_EXHAUSTED", "details": [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "wait"),
+    [
+        (429, google("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "12s"), "rate_limit", 12),
+        (429, google("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "12s"), "quota", 12),
+        (429, google("GenerateRequestsPerMinutePerProjectPerModel", "3s", " limit: 0, model: x"), "quota", 3),
+        (429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}, "no_credit", None),
+        (429, {"error": {"message": "Rate limit reached on tokens per day (TPD). Please try again in 5m30.5s."}}, "quota", 330.5),
+        (429, {"error": {"message": "Rate limit reached on tokens per minute. Please try again in 1.5s."}}, "rate_limit", 1.5),
+        (400, {"error": {"message": "Bad request", "code": "content_filter"}}, "filtered", None),
+        (400, {"error": {"message": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}, "filtered", None),
+        (400, {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}},
+         "key_refused", None),
+        (403, {"message": "The security token included in the request is expired"}, "key_refused", None),
+        (403, {"message": "The request signature we calculated does not match the signature you provided."}, "key_refused", None),
+        (400, {"error": {"message": "Provider returned error", "code": 400, "metadata": {
+            "raw": '{"error":{"message":"`temperature` is not supported with this model"}}'}}}, "setting_refused", None),
+        (404, {"error": {"message": "No endpoints found matching your data policy (Free model training).", "code": 404}}, "model_missing", None),
+        (422, {"detail": [{"loc": ["body", "top_k"], "msg": "Extra inputs are not permitted", "input": {"billing": "quota"}}]},
+         "setting_refused", None),
+        (403, "blocked by the network's proxy", "no_access", None),
+        (503, {"error": {"message": "billing system is down"}}, "overloaded", None),
+    ],
+)
+def test_codes_and_details_count_as_well_as_words(status, body, kind, wait):
+    found = fault(status, body=body)
+    assert found.kind == kind and found.wait == (pytest.approx(wait) if wait is not None else None)
+
+
+def test_the_upstreams_own_words_stand_in_place_of_the_routers():
+    raw = '{"type":"error","error":{"type":"invalid_request_error","message":"prompt has an odd shape"}}'
+    found = fault(400, body={"error": {"message": "Provider returned error", "metadata": {"raw": raw}}})
+    assert "odd shape" in found.sentence and "Provider returned error" not in found.sentence
+
+
+def test_a_page_of_text_is_never_quoted():
+    # https://github.com/ItzCrazyKns/Vane/issues/1124: part of an internal service's reply came back in the error
+    found = classify(Exchange(400, {}, None, "<html>internal secret</html>"), None, REDACT)
+    assert "internal" not in found.sentence
+
+
+def test_a_limit_that_a_router_reports_in_the_body_has_its_reset():
+    from time import time
+
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int((time() + 7200) * 1000))}
+    found = fault(429, body={"error": {"code": 429, "message": "Rate limit exceeded: free-models-per-day", "metadata": {"headers": headers}}})
+    assert found.kind == "quota" and "UTC" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("left_requests", "left_tokens", "seconds"), [("0", "900", 86400), ("50", "0", 2), ("50", "900", 2), ("0", "0", 86400)],
+)
+def test_only_the_limit_that_is_used_up_sets_the_wait(left_requests, left_tokens, seconds):
+    headers = {"x-ratelimit-reset-requests": "24h", "x-ratelimit-remaining-requests": left_requests,
+               "x-ratelimit-reset-tokens": "2s", "x-ratelimit-remaining-tokens": left_tokens}
+    assert wait_asked(headers) == seconds
+
+
+def test_a_redirect_is_a_fault_of_the_address():
+    assert classify(Exchange(307, {"location": "http://elsewhere/"}), None, REDACT).kind == "redirected"
+
+
+def test_the_parts_of_a_key_that_a_provider_echoes_are_taken_out_too():
+    secret = "canary+long/key=000111222333"
+    redact = Redactor([secret])
+    for text in (secret, secret[:16] + "...", "canary%2Blong%2Fkey%3D000111222333", "Y2FuYXJ5K2xvbmcva2V5PTAwMDExMTIyMjMzMw=="):
+        assert redact(f"bad key {text} given") in ("bad key [key] given", "bad key [key]... given")
+    assert redact('{"key": "Bearer abcdef"}') == '{"key": "[key]"}'
