@@ -6,4 +6,4 @@ venv=.venv-engine
 [ -x $venv/bin/python ] || python3 -m venv $venv
 $venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-engine.txt -r requirements-engine-dev.txt
 $venv/bin/python -c "import importlib.util as u; assert u.find_spec('gradio') is None, 'gradio is in the engine set'"
-$venv/bin/python -m pytest -m "not browser" $(cat .ci/engine-tests)
+$venv/bin/python -m pytest -n 2 --dist loadfile -m "not browser" $(cat .ci/engine-tests)
