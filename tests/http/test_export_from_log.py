@@ -19,7 +19,7 @@ from pipeline.report.summary import summarise
 from pipeline.verify import verify
 from tests.unit.export.kit import made_folder, made_zip
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def run(*words: str, code: int = 0) -> str:
