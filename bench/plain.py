@@ -25,25 +25,34 @@ from pipeline.judging.prompts import load_prompt
 from pipeline.spec import ModelSpec, Places, RunSpec
 
 
-@scorer(metrics=[mean(), stderr()])
 def gather_all(tasks: dict[str, Any], template: Any) -> Any:
-    """One judge call per criterion, all at once; the last line is the verdict."""
+    """One judge call per criterion, all at once; the last line is the verdict.
 
-    async def score(state: Any, target: Any) -> Score:
-        judge, task = get_model(role="grader", required=True), tasks[str(state.sample_id)]
-        answer = state.output.completion
+    The tasks are not arguments of the scorer itself: inspect would write all of them into the log of each sample.
+    """
 
-        async def one(criterion: Any) -> bool:
-            prompt = template.fill(task_text=task.user_message, reference_answer=task.reference_answer,
-                                   ai_response=answer, criterion_description=criterion.description)
-            output = await judge.generate(prompt)
-            return output.completion.strip().splitlines()[-1].lower() == "true"
+    @scorer(metrics=[mean(), stderr()])
+    def rubric() -> Any:
+        async def score(state: Any, target: Any) -> Score:
+            return await _score(tasks[str(state.sample_id)], template, state.output.completion)
 
-        verdicts = await asyncio.gather(*(one(c) for c in task.criteria))
-        earned = sum(c.weight for c, v in zip(task.criteria, verdicts, strict=True) if v)
-        return Score(value=earned / task.maximum, metadata={"verdicts": list(verdicts)})
+        return score
 
-    return score
+    return rubric()
+
+
+async def _score(task: Any, template: Any, answer: str) -> Score:
+    judge = get_model(role="grader", required=True)
+
+    async def one(criterion: Any) -> bool:
+        prompt = template.fill(task_text=task.user_message, reference_answer=task.reference_answer,
+                               ai_response=answer, criterion_description=criterion.description)
+        output = await judge.generate(prompt)
+        return output.completion.strip().splitlines()[-1].lower() == "true"
+
+    verdicts = await asyncio.gather(*(one(c) for c in task.criteria))
+    earned = sum(c.weight for c, v in zip(task.criteria, verdicts, strict=True) if v)
+    return Score(value=earned / task.maximum, metadata={"verdicts": list(verdicts)})
 
 
 def run(told: dict[str, Any], folder: Path) -> Figures:

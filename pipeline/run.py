@@ -5,7 +5,6 @@ is given. Starts one evaluation per process, as inspect asks.
 """
 
 import asyncio
-import gc
 import inspect as python_inspect
 import logging
 import os
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pipeline import __version__, events
+from pipeline import __version__, events, heap
 from pipeline.admission import Admission
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
@@ -37,8 +36,6 @@ from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
 PILOT_TASKS = 5
-GC_THRESHOLDS = (20_000, 20, 50)
-"""Python's own are made for small heaps: with inspect's they cost up to a fifth of the time of a call."""
 REESTIMATE_AFTER = 5
 WRITE_OUT = 1.0
 """Seconds that inspect gets to write out tasks that have ended, before a stopped evaluation is cancelled."""
@@ -155,6 +152,7 @@ class Session:
     resumed: bool = False
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
+    _ended: int = 0
 
     def say(self, event: Any) -> None:
         """Hand an event on, and keep the view current."""
@@ -162,6 +160,9 @@ class Session:
         self.sink(event)
         if isinstance(event, events.TaskFinished):
             self._reestimate()
+            self._ended += 1
+            if self._ended % heap.EVERY == 0:
+                heap.give_back()
 
     def _reestimate(self) -> None:
         view = self.fold.view
@@ -323,7 +324,7 @@ def quiet() -> None:
     os.environ["AWS_MAX_ATTEMPTS"] = "1"
     # Three records a call, made only to be thrown away; what is worth a look in the log stays.
     logging.getLogger("inspect_ai.model").setLevel(logging.INFO)
-    gc.set_threshold(*GC_THRESHOLDS)
+    heap.tune()
     try:
         from inspect_ai.agent._acp.transport import _acp_live_active
 
