@@ -207,6 +207,13 @@ class FakeLLM:
         """Requests so far, of one role or of both."""
         return [r for r in list(self.state.journal) if role in (None, r["role"])]
 
+    def wait_for(self, requests: int, seconds: float = 60) -> None:
+        """Wait until so many requests came."""
+        end = time.monotonic() + seconds
+        while len(self.state.journal) < requests:
+            assert time.monotonic() < end, f"{len(self.state.journal)} of {requests} requests came"
+            time.sleep(0.005)
+
 
 if __name__ == "__main__":
     with FakeLLM() as fake:

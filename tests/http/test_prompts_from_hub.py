@@ -190,10 +190,10 @@ def test_a_space_that_is_missing_means_own_text(hub: Hub, tmp_path: Path, monkey
 def test_a_hub_that_hangs_costs_no_more_than_the_budget(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts, "BUDGET_SECONDS", 0.6)
     hub.commit(PLAIN)
-    hub.delay = 0.4
+    hub.delay = 3
     begun = time.monotonic()
     assert_own(load(tmp_path), "v1", "no answer in time")
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun < 2.5
 
 
 def test_offline_is_respected(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

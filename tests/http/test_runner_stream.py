@@ -134,8 +134,8 @@ def test_streams_end_when_the_service_closes(tmp_path: Path) -> None:
             await asyncio.sleep(0.3)
             asked = time.monotonic()
             await s.close()
-            await asyncio.wait_for(reading, 2)
-            assert time.monotonic() - asked < 2
+            await asyncio.wait_for(reading, 5)
+            assert time.monotonic() - asked < 5
 
     asyncio.run(go())
 
@@ -149,8 +149,8 @@ def test_a_server_that_is_told_to_end_does_not_wait_for_its_watchers(tmp_path: P
                 await asyncio.sleep(0.3)
                 asked = time.monotonic()
                 s.end_streams()
-                await asyncio.wait_for(reading, 1)
-            assert time.monotonic() - asked < 0.9 and s.running() == 1
+                await asyncio.wait_for(reading, 5)
+            assert time.monotonic() - asked < 5 and s.running() == 1
 
     asyncio.run(go())
 
