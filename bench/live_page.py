@@ -14,18 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.browser import CHROMIUM, FLAGS
+
 AIM_SECONDS, AIM_BYTES = 3.0, 60_000
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @contextmanager

@@ -45,9 +45,8 @@ async def service(home: Path, limits: Limits = NO_LIMITS, mirror: Mirror | None 
 
 
 @contextlib.asynccontextmanager
-async def site(made: RunService) -> AsyncIterator[httpx.AsyncClient]:
-    """The service's routes on a loopback socket; `X-Test-User` signs a request in."""
-    app = Starlette(routes=routes(made, lambda request: request.headers.get("x-test-user")))
+async def served(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
+    """An app on a loopback socket of its own, and a client of it."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
@@ -60,6 +59,11 @@ async def site(made: RunService) -> AsyncIterator[httpx.AsyncClient]:
     finally:
         server.should_exit = True
         await task
+
+
+def site(made: RunService) -> contextlib.AbstractAsyncContextManager[httpx.AsyncClient]:
+    """The service's routes on a loopback socket; `X-Test-User` signs a request in."""
+    return served(Starlette(routes=routes(made, lambda request: request.headers.get("x-test-user"))))
 
 
 async def until(condition: Any, seconds: float = 10.0) -> None:

@@ -1,19 +1,16 @@
 """Downloads over a real socket: each file to those who may have it, the log to its owner alone, one answer for the rest."""
 
 import asyncio
-import contextlib
 import csv
 import io
 import json
-import socket
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 
 from pipeline.report.export.cells import safe
@@ -23,7 +20,7 @@ from pipeline.spec import Places
 from pipeline.verify import verify
 from runner.service import RunService
 from runner.sharing import Meta, key_of, owner_digest
-from tests.http.runner_kit import service
+from tests.http.runner_kit import served, service
 from tests.made_runs import Made, made_spec, write_run
 from ui import downloads
 
@@ -44,23 +41,6 @@ def place(made: RunService, changes: dict[str, Any], source: str = "demo", owner
     (folder / "private" / "a.eval").write_bytes(b"CANARYEVAL old")
     (folder / "private" / "b.eval").write_bytes(b"CANARYEVAL new")
     return folder
-
-
-@contextlib.asynccontextmanager
-async def served(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
-    """An app on a loopback socket of its own, and a client of it."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-    task = asyncio.ensure_future(server.serve(sockets=[listener]))
-    try:
-        while not server.started:
-            await asyncio.sleep(0.01)
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=20) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        await task
 
 
 def with_run(home: Path, use: Callable[[RunService, httpx.AsyncClient], Awaitable[None]], source: str = "demo", owner: str = "",

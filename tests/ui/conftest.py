@@ -12,18 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser import CHROMIUM, FLAGS
+
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = os.environ.get("L2BENCH_CHROMIUM", "/usr/bin/chromium")
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 class Served:
