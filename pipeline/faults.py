@@ -131,7 +131,7 @@ def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) 
 
 def _by_status(status: int, words: str, found: str, wait: float | None) -> Fault:
     """`words` are the provider's message; `found` holds its codes too."""
-    says = f" The provider says: {words}" if words else ""
+    says = f" The provider says: {words}{'' if words[-1] in '.!?' else '.'}" if words else ""
     if status == 499:
         return Fault("cancelled", "The call was cancelled while it was under way.")
     if status in (402, 403, 429) and _KEY_LIMIT.search(found):
@@ -179,7 +179,7 @@ def _refused(status: int, words: str, found: str, says: str) -> Fault:
                      f"your account's inference provider settings, or choose another model.{says}", stops_run=True)
     if _PROFILE.search(found):
         return Fault("model_missing", "This Bedrock model is called through an inference profile: put the region's prefix "
-                     "before its id, for example us. or eu.", stops_run=True)
+                     'before its id, for example "us." or "eu.".', stops_run=True)
     if status == 403:
         return Fault("no_access", f"This key may not use the model.{says} Ask for access, or choose another model.", stops_run=True)
     if _CONTEXT.search(found) or status == 413:

@@ -17,6 +17,7 @@ from pipeline.events import DataRecord, PromptRecord
 from pipeline.report.comparability import differences
 from pipeline.spec import RunSpec
 from ui.words import say
+from ui.words.said import translated
 
 LEVELS = ("low", "expected", "high")
 Words = dict[str, str]
@@ -97,7 +98,7 @@ def panel(worked: Worked | None, w: Words) -> str:
     if worked is None:
         return f'<div class="l2"><p class="help">{escape(w["est_wait"])}</p></div>'
     e = worked.estimate
-    notes = [*_cap_note(worked, w), *([e.free_note] if e.free_note else []), *e.unknown]
+    notes = [*_cap_note(worked, w), *(translated(n, w["lang"]) for n in (e.free_note, *e.unknown) if n)]
     return "".join(
         [
             '<div class="l2 est">',
@@ -105,8 +106,8 @@ def panel(worked: Worked | None, w: Words) -> str:
             _table(e, w),
             _facts(worked, w),
             "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes),
-            _list(w["est_differences"], worked.differences, w["est_no_differences"]),
-            _list(w["est_basis"], e.rests_on, ""),
+            _list(w["est_differences"], worked.differences, w, w["est_no_differences"]),
+            _list(w["est_basis"], e.rests_on, w),
             "</div>",
         ]
     )
@@ -223,8 +224,8 @@ def _cap_note(worked: Worked, w: Words) -> list[str]:
     return [say(w, "est_cap_low", cap=money(worked.limit, w), cost=money(total.expected, w))]
 
 
-def _list(title: str, items: tuple[str, ...], empty: str) -> str:
+def _list(title: str, items: tuple[str, ...], w: Words, empty: str = "") -> str:
     if not items:
         return f'<p class="help">{escape(empty)}</p>' if empty else ""
-    rows = "".join(f"<li>{escape(text)}</li>" for text in items)
+    rows = "".join(f"<li>{escape(translated(text, w['lang']))}</li>" for text in items)
     return f"<details><summary>{escape(title)} ({len(items)})</summary><ul>{rows}</ul></details>"

@@ -20,6 +20,7 @@ from ui.gated import account_html, source_html
 from ui.page import JUDGE, SOLVER, model_choices, task_choices
 from ui.sources import Offer
 from ui.start import Room, begin, keys_of, prepare, table
+from ui.words.said import translated
 
 
 class Acts:
@@ -158,7 +159,7 @@ class Acts:
             try:
                 run = await begin(self.room, values, w, request, pilot)
             except UserError as error:
-                return "", _why(str(error), True), gr.skip()
+                return "", _why(translated(str(error), w["lang"]), True), gr.skip()
             return run, _why(w["why_ready"], False), gr.Tabs(selected="live")
 
         return pressed

@@ -17,6 +17,7 @@ from pipeline.spec import ModelSpec, Places, RunSpec
 from runner.addresses import hosted
 from ui import signin
 from ui.words import say
+from ui.words.said import translated
 
 NOWHERE = Path(os.devnull)
 
@@ -62,7 +63,7 @@ class Sources:
         try:
             tasks = self._load(kind, places)
         except UserError as error:
-            return Offer(kind, None, f"{w['source_failed']} {error}", places)
+            return Offer(kind, None, f"{w['source_failed']} {translated(str(error), w['lang'])}", places)
         why = say(w, f"source_{kind}_why", n=len(tasks.tasks), name=tasks.source.name)
         return Offer(kind, tasks, " ".join([why, *tasks.notices]), places, tasks.source.name if kind == "hub" else "")
 

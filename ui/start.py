@@ -24,6 +24,7 @@ from ui.keys import KeyRing
 from ui.run_routes import held_fields
 from ui.sources import Sources
 from ui.words import pick_language, words
+from ui.words.said import translated
 
 
 @dataclass
@@ -81,7 +82,7 @@ async def prepare(
         spec = spec_of(values, keys, offer.repo)
         worked = await work_out(spec, offer.tasks, await live_prices(room, values, keys), bool(values["cap_auto"]))
     except UserError as error:
-        return None, why or str(error)
+        return None, why or translated(str(error), w["lang"])
     except ValueError as error:
         return None, why or _pydantic(error)
     return worked, why or worked.why_not(w)

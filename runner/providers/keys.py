@@ -135,10 +135,11 @@ def wrong_provider(entry: Provider, fields: Mapping[str, str]) -> str:
             continue
         if shape.provider == entry.id:
             return f"What stands in {spec.label!r} does not belong in that field. It was not sent. See its hint."
-        do = f"Choose {shape.name} as the provider, or paste" if shape.provider else "Paste"
+        do = "Paste the key that belongs here."
+        if shape.provider:
+            do = f"Choose {shape.name} as the provider, or paste the key that belongs here."
         whose = "this endpoint" if entry.id == "custom" else entry.name
-        return (f"This looks like a key of {shape.name}, not of {whose}. It was not sent. "
-                f"{do} the key that belongs here.")
+        return f"This looks like a key of {shape.name}, not of {whose}. It was not sent. {do}"
     return ""
 
 

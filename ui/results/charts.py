@@ -11,6 +11,7 @@ from ui.results import figures
 from ui.results.figures import FEW, Bar, Mark, Spec
 from ui.results.frame import interval_text, money, percent
 from ui.results.published import authors
+from ui.words.said import translated
 
 T = Callable[..., str]
 MISSED_SHOWN = 10
@@ -332,7 +333,7 @@ def outcomes(summary: Summary, t: T) -> Chart:
             Cell(str(e.count), num=True),
             Cell(t(f"result.owner.{e.owner}")),
             Cell(t("result.counts.zero" if e.outcome in ATTEMPTED else "result.counts.neither")),
-            Cell(e.reason),
+            Cell(translated(e.reason, t("lang"))),
         ]
         for e in summary.errors
     ]

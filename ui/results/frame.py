@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 from pipeline.report.stats import Interval
 from ui.assets import plotly_path
 from ui.words import LANGUAGES, pick_language, say, words
+from ui.words.said import translated
 
 TEMPLATES = Path(__file__).parent / "templates"
 NO_INDEX = {"X-Robots-Tag": "noindex, nofollow"}
@@ -26,7 +27,8 @@ def environment() -> Environment:
     """The one template environment; a missing variable is an error, never an empty string."""
     env = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                       trim_blocks=True, lstrip_blocks=True)
-    env.filters |= {"percent": percent, "points": points, "money": money, "day": day, "interval": interval_text}
+    env.filters |= {"percent": percent, "points": points, "money": money, "day": day, "interval": interval_text,
+                    "translated": translated}
     return env
 
 

@@ -10,6 +10,7 @@ from pipeline.report.figures import Mean, Summary
 from pipeline.report.view import RunView
 from ui.results.charts import note
 from ui.results.frame import day, interval_text, money, percent
+from ui.words.said import translated
 
 T = Callable[..., str]
 
@@ -56,7 +57,7 @@ def head(view: RunView, summary: Summary, t: T) -> Head:
         scored,
         attempted,
         clipped.strip(),
-        summary.differences,
+        tuple(translated(d, t("lang")) for d in summary.differences),
         facts(view, summary, t),
         share,
         any(m.startswith("demo/") for m in (summary.solver, summary.judge)),

@@ -7,6 +7,7 @@ from pipeline.report.command import command_line, not_repeated
 from pipeline.report.view import RunView
 from pipeline.settings import setting
 from pipeline.spec import RunSpec
+from ui.words.said import translated
 
 T = Callable[..., str]
 LINKS = (("OUP/l2-bench", "https://huggingface.co/datasets/OUP/l2-bench", "result.cite.data"),
@@ -41,7 +42,7 @@ def methods(view: RunView, t: T, journal_digest: str = "") -> Methods:
     spec = _spec(view)
     data, prompt = view.data, view.prompt
     fields = [(t(f"result.manifest.{key}"), value) for key, value in (
-        ("status", t(f"status_{view.status}") + (f": {view.reason}" if view.reason else "")),
+        ("status", t(f"status_{view.status}") + (f": {translated(view.reason, t('lang'))}" if view.reason else "")),
         ("seed", str(view.spec.get("seed", 0))),
         ("solver", view.models.get("solver", "")), ("judge", view.models.get("judge", "")),
         ("data", f"{data.name} {data.revision}".strip() if data else ""),
