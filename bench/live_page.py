@@ -78,7 +78,7 @@ def watch(url: str, run: str, tasks: int, seconds: float) -> dict[str, float]:
         page.wait_for_function("window.l2live?.model", timeout=30_000)
         at_start, begun = _metrics(session), time.monotonic()
         page.wait_for_function(f"window.l2live.model.done === {tasks}", timeout=(seconds + 60) * 1000, polling=500)
-        page.wait_for_function("window.l2live.over", timeout=20_000, polling=500)
+        page.wait_for_function("window.l2live.over && window.l2live.final", timeout=20_000, polling=500)
         took, at_end = time.monotonic() - begun, _metrics(session)
         nodes = page.evaluate("document.querySelectorAll('*').length")
         reading = {"mean": page.inner_text("[data-mean]"), "done": page.inner_text("[data-done]")}
@@ -109,7 +109,7 @@ def _stream(received: dict[str, int], url: str, event: dict[str, Any]) -> None:
 
 
 def _whole(received: dict[str, int], url: str, event: dict[str, Any]) -> None:
-    if "/plan" in url or "/facts" in url:
+    if ("/api/runs/" in url or "/live/" in url) and "/events" not in url:
         received["plan"] += int(event["encodedDataLength"])
 
 
@@ -134,10 +134,9 @@ def main() -> int:
     found = measure()
     print(json.dumps(found, ensure_ascii=False, indent=2))
     print(f"main thread {found['main_thread_seconds']} s, aim under {AIM_SECONDS}")
-    print(
-        f"stream {found['stream_bytes']:,} bytes, aim {AIM_BYTES:,}; plan and head {found['plan_bytes']:,} bytes once"
-    )
-    return 0 if found["main_thread_seconds"] < AIM_SECONDS and found["stream_bytes"] <= AIM_BYTES else 1
+    wire = found["stream_bytes"] + found["plan_bytes"]
+    print(f"on the wire {wire:,} bytes, aim {AIM_BYTES:,}: stream {found['stream_bytes']:,}, plan and head {found['plan_bytes']:,}")
+    return 0 if found["main_thread_seconds"] < AIM_SECONDS and wire <= AIM_BYTES else 1
 
 
 if __name__ == "__main__":

@@ -81,7 +81,8 @@ class _Api:
         wire = (await self.service.watch(found.key)).folded.wire
         if not wire.plan:
             return JSONResponse({"tasks": [], "ready": False}, 200, HEADERS)
-        tag = f'"{wire.digest}"'
+        brief = bool(request.query_params.get("brief"))
+        plan, tag = (wire.brief, f'"{wire.digest}-brief"') if brief else (wire.plan, f'"{wire.digest}"')
         fixed = request.query_params.get("v") == wire.digest
         headers = {
             **HEADERS,
@@ -92,8 +93,8 @@ class _Api:
         if tag in request.headers.get("if-none-match", ""):
             return Response(None, 304, headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(wire.plan, 200, {**headers, "Content-Encoding": "gzip"}, "application/json")
-        return Response(gzip.decompress(wire.plan), 200, headers, "application/json")
+            return Response(plan, 200, {**headers, "Content-Encoding": "gzip"}, "application/json")
+        return Response(gzip.decompress(plan), 200, headers, "application/json")
 
     async def events(self, request: Request) -> Response:
         found = await self._find(request)

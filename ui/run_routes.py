@@ -45,13 +45,18 @@ class _Live:
         self.service, self.ring, self.places = service, ring, places
 
     async def facts(self, request: Request) -> Response:
-        """What the head of the live page says; 404 for every id that opens nothing."""
+        """What the head of the live page says, with `?means=1` both means as the result page has them; 404 for every id that
+        opens nothing."""
         await self.service.open()
         found = self.service.get(request.path_params["rid"], visitor.hf_user(request))
         if found is None:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         watched = await self.service.watch(found.key)
-        return JSONResponse(facts(watched.folded.view, found.owner), headers=HEADERS)
+        said = facts(watched.folded.view, found.owner)
+        if request.query_params.get("means"):
+            summary = await self.service.summary_of(found.key)
+            said["means"] = summary.model_dump(mode="json", include={"scored", "attempted"}) if summary else None
+        return JSONResponse(said, headers=HEADERS)
 
     async def resume(self, request: Request) -> Response:
         """Go on with a run, perhaps with raised caps; never a second time what was paid for."""

@@ -79,10 +79,10 @@ class Live {
 
   // What has ended shows the figures of the result page, whose intervals are resampled.
   async settle(id) {
-    const reply = await fetch(`/api/runs/${id}`).catch(() => null);
-    const summary = reply?.ok ? (await reply.json()).summary : null;
+    const reply = await fetch(`/live/${id}/facts?means=1`).catch(() => null);
+    const means = reply?.ok ? (await reply.json()).means : null;
     if (id !== this.id) return;
-    this.final = summary;
+    this.final = means;
     this.draw();
   }
 
@@ -108,11 +108,15 @@ class Live {
 
   async load(digest) {
     if (this.plan === digest) return;
-    const reply = await fetch(`/api/runs/${this.id}/plan?v=${digest}`);
+    const plan = (more) => fetch(`/api/runs/${this.id}/plan?v=${digest}${more}`).then((reply) => reply.json());
+    const model = new Model(await plan("&brief=1"));
     this.plan = digest;
-    this.model = new Model(await reply.json());
+    this.model = model;
     this.map?.close();
-    this.map = new VerdictMap(this.$("map"), this.$("tip"), this.$("layers"), this.model, this.w);
+    // What only a pointed-at cell tells is fetched when the first one is pointed at.
+    let named = null;
+    const details = () => (named ||= plan("").then((whole) => model.name(whole)));
+    this.map = new VerdictMap(this.$("map"), this.$("tip"), this.$("layers"), model, this.w, details);
     this.$("bars").replaceChildren();
     this.bars = new Bars(this.$("bars"), this.$("bars-table"), this.model, this.w);
     this.$("feed").replaceChildren();

@@ -6,8 +6,9 @@ const GAP = 10;
 const TALLEST = 520;
 
 export class VerdictMap {
-  constructor(canvas, tip, heads, model, w) {
-    Object.assign(this, { canvas, heads, tip, model, w, dirty: new Set(), row: 0, col: 0, focused: false });
+  // `details` fetches the ids and weights of the criteria, once.
+  constructor(canvas, tip, heads, model, w, details) {
+    Object.assign(this, { canvas, heads, tip, model, w, details, dirty: new Set(), row: 0, col: 0, focused: false });
     this.pen = canvas.getContext("2d", { alpha: false });
     this.slots = model.tasks.map((t) => slotsOf(t));
     this.width = LAYERS.map((_, i) => Math.max(0, ...this.slots.map((s) => s.sizes[i])));
@@ -148,9 +149,9 @@ export class VerdictMap {
   show(row, col, scroll) {
     const task = this.model.tasks[this.model.taskOf(row)], c = task.criteria[col];
     if (!c) return;
-    let text = say(this.w, "live_map_cell", { task: task.key, criterion: c.id, layer: this.w[`layer_${c.layer}`], weight: c.weight, state: this.w[`verdict_${this.model.state(row, col) || "waiting"}`] });
-    if (this.model.epochs > 1) text += ` (${say(this.w, "live_map_epoch", { n: this.model.epochOf(row) })})`;
-    this.tip.textContent = text;
+    this.shown = c;
+    if (c.id == null) this.details().then(() => this.shown === c && this.tell(row, task, c, col)).catch(() => this.hide());
+    else this.tell(row, task, c, col);
     if (scroll) {
       this.dirty.add(row);
       this.flush();
@@ -159,7 +160,13 @@ export class VerdictMap {
     }
   }
 
-  hide() { if (!this.focused) this.tip.textContent = "\u00a0"; }
+  tell(row, task, c, col) {
+    let text = say(this.w, "live_map_cell", { task: task.key, criterion: c.id, layer: this.w[`layer_${c.layer}`], weight: c.weight, state: this.w[`verdict_${this.model.state(row, col) || "waiting"}`] });
+    if (this.model.epochs > 1) text += ` (${say(this.w, "live_map_epoch", { n: this.model.epochOf(row) })})`;
+    this.tip.textContent = text;
+  }
+
+  hide() { this.shown = null; if (!this.focused) this.tip.textContent = "\u00a0"; }
 }
 
 function slotsOf(task) {

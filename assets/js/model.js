@@ -1,4 +1,4 @@
-// The state of one run, folded from its plan and the compact stream (see runner/wire.py). Knows nothing of the page.
+// The state of one run, folded from its brief plan and the compact stream (see runner/wire.py). Knows nothing of the page.
 const FAILED = new Set(["solver_empty", "solver_cut", "filtered"]);
 const LETTERS = { P: 1, F: 2, x: 3 };
 
@@ -7,8 +7,8 @@ export class Model {
     this.epochs = plan.epochs;
     this.outcomes = plan.outcomes;
     this.competencies = plan.competencies;
-    this.tasks = plan.tasks.map(([key, competency, , , criteria]) => ({
-      key, competency, criteria: criteria.map(([id, layer, weight]) => ({ id, layer: plan.layers[layer], weight })),
+    this.tasks = plan.tasks.map(([key, competency, marks]) => ({
+      key, competency, criteria: [...marks].map((m) => ({ layer: plan.layers["abc".indexOf(m.toLowerCase())], penalty: m < "a" })),
     }));
     this.rows = this.tasks.length * this.epochs;
     this.ended = new Array(this.rows).fill(null);
@@ -21,6 +21,11 @@ export class Model {
     this.feed = [];
   }
 
+  // Ids and weights of the criteria, from the whole plan.
+  name(plan) {
+    plan.tasks.forEach((task, i) => task[4].forEach(([id, , weight], j) => Object.assign(this.tasks[i].criteria[j], { id, weight })));
+  }
+
   taskOf(row) { return row % this.tasks.length; }
   epochOf(row) { return Math.floor(row / this.tasks.length) + 1; }
   get verdicts() { return Object.values(this.tally).reduce((a, b) => a + b, 0); }
@@ -31,7 +36,7 @@ export class Model {
     const cell = this.cells[row][place];
     if (!cell) return this.ended[row] ? "skipped" : "";
     if (cell === 3) return "unread";
-    const penalty = this.tasks[this.taskOf(row)].criteria[place].weight < 0;
+    const penalty = this.tasks[this.taskOf(row)].criteria[place].penalty;
     return cell === 1 ? (penalty ? "penalty" : "met") : penalty ? "avoided" : "unmet";
   }
 

@@ -22,7 +22,8 @@ from pipeline.events import (
 )
 from pipeline.judging.outcomes import Outcome
 from runner.folded import Folded
-from runner.wire import OUTCOMES
+from runner.wire import LAYERS, OUTCOMES, brief_json, plan_json
+from tests.made_runs import made_view
 
 
 def started(tasks: int = 3, criteria: int = 4, epochs: int = 1, **more: Any) -> RunStarted:
@@ -67,6 +68,16 @@ def test_letters_follow_the_verdict_and_outcomes_have_codes() -> None:
     sent = items(f)
     assert [0, "PF-x", OUTCOMES.index("judge_unparsable"), None] in sent
     assert [1, "----", OUTCOMES.index("scored_cut"), -0.1235] in sent
+
+
+def test_the_brief_plan_tells_layers_and_penalties_of_the_whole_plan() -> None:
+    view = made_view(tasks=30)
+    whole, brief = (json.loads(made(view.tasks, 1)) for made in (plan_json, brief_json))
+    seen = set()
+    for (name, competency, _, _, criteria), short in zip(whole["tasks"], brief["tasks"], strict=True):
+        assert short == [name, competency, "".join(("abc" if w > 0 else "ABC")[layer] for _, layer, w in criteria)]
+        seen |= set(short[2])
+    assert len(LAYERS) == 3 and {"a", "b", "c", "A"} <= seen, seen
 
 
 def test_epochs_have_indexes_of_their_own() -> None:
