@@ -1,5 +1,6 @@
 // The key cards: a field of our own, posted to our own route, emptied at once. No key is ever kept by the page.
 import { el, fill, say, words } from "./words.js";
+import { translated } from "./said.js";
 
 let catalogue = null;
 let held = {};
@@ -76,14 +77,14 @@ export class KeyPanel {
       if (input.type === "password") input.value = "";
     }
     const [ok, answer] = await send("POST", `/${role}/${id}`, body).catch(() => [false, {}]);
-    if (!ok) return this.say(form, answer.error || this.w.key_failed, "bad");
+    if (!ok) return this.say(form, translated(answer.error || this.w.key_failed), "bad");
     this.took(answer, form);
   }
 
   async check(role, id, form) {
     this.say(form, this.w.key_checking, "held");
     const [, answer] = await send("POST", `/${role}/${id}/check`, { model: this.models[role] || "" }).catch(() => [false, {}]);
-    this.say(form, answer.sentence || answer.error || this.w.key_failed, answer.ok ? "good" : "bad");
+    this.say(form, translated(answer.sentence || answer.error || this.w.key_failed), answer.ok ? "good" : "bad");
   }
 
   async drop(role, id, form) {

@@ -1,6 +1,7 @@
 // The live view: opens a run's stream, folds it, and redraws at a calm pace. One stream a tab, none while it is hidden.
 import { el, fill, say, words } from "./words.js";
 import { count, duration, interval, money, points, NONE } from "./format.js";
+import { translated } from "./said.js";
 import { Model } from "./model.js";
 import { VerdictMap } from "./map.js";
 import { Bars } from "./bars.js";
@@ -151,7 +152,7 @@ class Live {
     this.$("resume").hidden = going || status === "finished" || !owner;
     if (going) this.$("resume-form").hidden = true;
     this.$("reason").hidden = !reason;
-    this.$("reason").textContent = reason;
+    this.$("reason").textContent = translated(reason);
     if (!going) this.wait([]);
     if (going) this.over = false;
   }
@@ -162,16 +163,16 @@ class Live {
     node.hidden = seconds == null;
     if (seconds == null) return;
     const until = Date.now() + seconds * 1000;
-    const tell = () => { node.textContent = say(this.w, "live_waiting", { reason, role: this.w[`est_${role}`] || role, seconds: Math.max(0, Math.ceil((until - Date.now()) / 1000)) }); };
+    const tell = () => { node.textContent = say(this.w, "live_waiting", { reason: this.w[`wait_${reason}`] || reason, role: this.w[`est_${role}`] || role, seconds: Math.max(0, Math.ceil((until - Date.now()) / 1000)) }); };
     tell();
     this.countdown = setInterval(tell, 1000);
   }
 
   compare() {
-    const n = this.differences.length;
+    const said = this.differences.map(translated), n = said.length;
     this.$("differences").hidden = n === 0;
-    this.$("differences-line").textContent = say(this.w, "live_not_comparable", { list: this.differences.slice(0, 2).join("; ") + (n > 2 ? ` (+${n - 2})` : "") });
-    this.$("differences-list").replaceChildren(...this.differences.map((text) => el("li", {}, text)));
+    this.$("differences-line").textContent = say(this.w, "live_not_comparable", { list: said.slice(0, 2).join("; ") + (n > 2 ? ` (+${n - 2})` : "") });
+    this.$("differences-list").replaceChildren(...said.map((text) => el("li", {}, text)));
   }
 
   // Cells and numbers follow every batch; bars and the feed at most once a second.

@@ -1,5 +1,6 @@
 // "Go on": a raised cap if wanted, the keys asked for again, then the same run from what was paid for.
 import { KeyPanel, ready } from "./keys.js";
+import { translated } from "./said.js";
 
 export function resumeForm(live, w) {
   const { $ } = live, form = $("resume-form");
@@ -21,7 +22,7 @@ export function resumeForm(live, w) {
     const raw = $("resume-cap").value;
     const reply = await fetch(`/live/${live.id}/resume`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(raw === "" ? {} : { max_cost: Number(raw) }) }).catch(() => null);
     const answer = reply ? await reply.json().catch(() => ({})) : {};
-    if (!reply?.ok) return live.problem(answer.error || w.live_reconnecting);
+    if (!reply?.ok) return live.problem(translated(answer.error || w.live_reconnecting));
     live.problem("");
     const id = live.id;
     live.id = null;

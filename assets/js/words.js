@@ -1,4 +1,6 @@
 // Words of the page, by language. Fills elements marked data-w; text is always set as text.
+import { learn } from "./said.js";
+
 let table = null;
 
 export function language() {
@@ -12,11 +14,9 @@ export function language() {
   return "en";
 }
 
-export async function words() {
-  if (!table) {
-    table = fetch(`/static/words/${language()}.json`).then((r) => r.json());
-    table = await table;
-  }
+export function words() {
+  const lang = language();
+  table ||= Promise.all([fetch(`/static/words/${lang}.json`).then((r) => r.json()), learn(lang)]).then(([found]) => found);
   return table;
 }
 

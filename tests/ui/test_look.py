@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.conftest import Served, press_run, ready
 from ui.words import LANGUAGES, words
+from ui.words.said import translated
 
 
 def violations(page: Page) -> list[tuple[str, Any]]:
@@ -196,3 +197,19 @@ def test_our_own_pages_carry_their_security_headers(app: Served) -> None:
     )
     assert headers["referrer-policy"] == "no-referrer" and headers["x-content-type-options"] == "nosniff"
     assert "noindex" in fetch(f"{app.url}/r/nothing")[1]["x-robots-tag"]
+
+
+@pytest.mark.parametrize("lang", ["es", "zh-CN"])
+def test_what_a_run_says_of_itself_is_in_the_language_of_the_page(open_page: Callable[..., Page], lang: str) -> None:
+    said = [translated(text, lang) for text in ("demo tasks", "another judge: demo/judge", "prompt text is ours, not the reference's")]
+    page = open_page(f"/?lang={lang}")
+    ready(page)
+    for text in (*said, translated("One judge call for each criterion.", lang)):
+        expect(page.locator("#estimate")).to_contain_text(text)
+    run = press_run(page)
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished", timeout=60_000)
+    for text in said:
+        expect(page.locator("[data-differences-list]")).to_contain_text(text)
+    page.goto(f"{page.url.split('/?')[0]}/r/{run.split('&')[0]}?lang={lang}")
+    for text in said:
+        expect(page.locator(".not-comparable").first).to_contain_text(text)

@@ -104,7 +104,7 @@ def _epochs(summary: Summary, t: T) -> str:
 def subset(view: RunView, t: T) -> str:
     """Which tasks, in one line: how many of how many, how chosen, and every filter."""
     spec, data = view.spec, view.data
-    name = data.name if data else str(spec.get("source", ""))
+    name = translated(data.name, t("lang")) if data else str(spec.get("source", ""))
     parts = [t("result.subset", n=len(view.tasks), of=data.available if data and data.available else "?", name=name)]
     parts += [", ".join(map(str, spec.get(k) or ())) for k in ("competency", "subcompetency")]
     parts.append(", ".join(f"{k} = {v}" for k, v in spec.get("context") or ()))
