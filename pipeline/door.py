@@ -20,6 +20,7 @@ from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
+from pipeline.replies import without_request
 from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
@@ -153,8 +154,11 @@ class Door:
         reservation = await self._reserve(role, worst, slot)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        exchange, output, error = await self._send(role, prompt(), slot)
+        messages = prompt()
+        exchange, output, error = await self._send(role, messages, slot)
         fault = _fault_in(exchange, output, error, self.redact)
+        if fault is not None and not fault.again:  # its sentence may end up on a public page
+            fault = replace(fault, sentence=without_request(fault.sentence, "\n".join(m.text for m in messages)))
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)

@@ -12,6 +12,9 @@ from urllib.parse import quote
 
 _CODE_KEYS = frozenset({"code", "type", "param", "status", "reason", "reasons", "quotaId", "quotaMetric", "msg", "message",
                         "detail", "raw", "__type"})
+ECHO = 20
+"""Letters and digits in a row, about four words, that make a provider's words a copy of the request."""
+_SIGN = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]|.", re.S)
 _WAIT = re.compile(r"(?:try again|retry)(?: in| after)? ((?:\d+(?:\.\d+)? ?(?:ms|[smhd])[a-z]*[ ,]*(?:and )?)+)", re.I)
 
 
@@ -36,6 +39,28 @@ class Redactor:
         if self._secrets is not None:
             text = self._secrets.sub("[key]", text)
         return self._SHAPES.sub("[key]", text)
+
+
+def without_request(words: str, request: str) -> str:
+    """Public words up to where they begin to repeat the request: what a provider quotes of it may be gated text.
+
+    Letters and digits alone are compared, so that line breaks, quotes and JSON's escapes between them do not hide a copy.
+    """
+    signs, asked = _letters(words), "".join(c for c, _ in _letters(request))
+    text = "".join(c for c, _ in signs)
+    for i in range(len(text) - ECHO + 1):
+        if text[i : i + ECHO] in asked:
+            return words[: signs[i][1]].rstrip(" :;,'\"([{") + " […]"
+    return words
+
+
+def _letters(text: str) -> list[tuple[str, int]]:
+    """Every letter and digit of a text, lower-cased, with its place in it."""
+    found = []
+    for sign in _SIGN.finditer(text):
+        plain = chr(int(sign[1], 16)) if sign[1] else "" if len(sign[0]) > 1 else sign[0]
+        found += [(c, sign.start()) for c in plain.lower() if c.isalnum()]
+    return found
 
 
 def parse_body(raw: bytes) -> Any:

@@ -129,3 +129,14 @@ def test_a_key_given_as_a_header_is_refused_since_the_spec_is_public():
     with pytest.raises(ValueError, match="header"):
         ModelSpec(model=SOLVER, config={"extra_headers": {"Authorization": f"Bearer {CANARY}"}})
     assert ModelSpec(model=SOLVER, config={"extra_headers": {"X-Title": "l2-bench"}}).config
+
+
+def test_task_and_rubric_text_that_a_provider_quotes_in_an_error_is_in_no_public_file(fake, tmp_path):
+    fake.script("solver", {"status": 400, "error": "Cannot read 'You help teachers. Plan lesson 1, please.'", "match": "lesson 1,"})
+    fake.script("judge", {"status": 400, "error": {"message": 'bad: "Names point 2 of task 2 clearly"'}, "every": True,
+                          "match": "point 2 of task 2"})
+    done = evaluate(fake, tmp_path, count=2)
+    public = [p.read_text(encoding="utf-8") for p in done.places.run_dir.iterdir() if p.suffix in (".jsonl", ".json")]
+    public += [repr(e) for e in done.events]
+    assert done.view.counts()["api_error"] == 2 and any("Cannot read" in text for text in public)
+    assert not any("Plan lesson" in text or "Names point" in text for text in public)

@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.faults import Exchange, Redactor, classify, refused_parameter, wait_asked
+from pipeline.replies import without_request
 
 REDACT = Redactor(["canary-key-123456"])
 
@@ -165,3 +166,17 @@ def test_the_parts_of_a_key_that_a_provider_echoes_are_taken_out_too():
     for text in (secret, secret[:16] + "...", "canary%2Blong%2Fkey%3D000111222333", "Y2FuYXJ5K2xvbmcva2V5PTAwMDExMTIyMjMzMw=="):
         assert redact(f"bad key {text} given") in ("bad key [key] given", "bad key [key]... given")
     assert redact('{"key": "Bearer abcdef"}') == '{"key": "[key]"}'
+
+
+@pytest.mark.parametrize("echo", [
+    "Plan a lesson on café menus", "plan a  LESSON on café menus!", 'Plan a\\nlesson on \\"caf\\u00e9\\" menus', "教师请为初级学习者准备一节关于餐厅菜单的口语课程好吗",
+])
+def test_words_of_the_request_that_a_provider_quotes_are_cut_off(echo):
+    request = "You help.\nPlan a lesson on café menus, please. 教师请为初级学习者准备一节关于餐厅菜单的口语课程好吗"
+    assert without_request(f"Refused (400). The provider says: bad input: '{echo}' at 3", request) == (
+        "Refused (400). The provider says: bad input […]")
+
+
+def test_words_that_a_request_shares_by_chance_stay():
+    words = "The provider says: this lesson is too long for the model, shorten it."
+    assert without_request(words, "Plan a lesson; it is for the model class.") == words
