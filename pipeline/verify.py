@@ -82,7 +82,7 @@ def verify(path: Path) -> list[str]:
     try:
         manifest = files.manifest()
         digest, pieces = hashlib.sha256(), []
-        keep = any(name in files.names() for name in ("view.json", "tasks.csv"))
+        keep = any(name in files.names() for name in ("README.txt", "view.json", "tasks.csv"))
 
         def read() -> Iterator[bytes]:
             for chunk in files.journal():
@@ -238,16 +238,19 @@ def _check_tables(files: Files, run: Run) -> Iterator[str]:
     """The files made from the journal must be what the journal makes, byte for byte."""
     if not run.journal:
         return
-    from pipeline.report.export.archive import DERIVED, MAKERS
+    from pipeline.report.export.archive import DERIVED, MAKERS, readme
 
-    for name in files.names():
-        if name in DERIVED:
+    makers, names = {name: MAKERS[name] for name in DERIVED} | {"README.txt": readme}, files.names()
+    for name in names:
+        if name in makers:
             try:
-                same = files.read(name) == MAKERS[name](run)
+                same = files.read(name) == makers[name](run)
             except UserError:
                 same = False
             if not same:
                 yield f"{name}: differs from what the journal gives"
+        elif "README.txt" in names and name not in MAKERS:
+            yield f"{name}: no run.zip holds such a file"
 
 
 def main(argv: list[str] | None = None) -> int:

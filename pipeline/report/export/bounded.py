@@ -3,6 +3,7 @@
 Guards against bombs (real bytes are counted while they unpack), names that climb out, doubles and encryption.
 """
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ MOST_BYTES = 512 << 20
 MOST_SMALL = 64 << 20
 """Unpacked bytes of one file that is read whole, the journal apart."""
 CHUNK = 1 << 20
+_ADDED = re.compile(r"__MACOSX/|(.*/)?(\.DS_Store|Thumbs\.db|desktop\.ini)\Z")
+"""What file managers add when a folder is packed by hand."""
 
 
 def bad(found: str, path: Path) -> UserError:
@@ -82,7 +85,7 @@ class Archive:
             raise bad(f"{member.name} is damaged", self.path) from error
 
     def _index(self) -> dict[str, zipfile.ZipInfo]:
-        infos = [i for i in self._zip.infolist() if not i.is_dir()]
+        infos = [i for i in self._zip.infolist() if not i.is_dir() and not _ADDED.match(i.filename)]
         if len(infos) > MOST_MEMBERS:
             raise bad(f"it holds {len(infos)} files", self.path)
         found: dict[str, zipfile.ZipInfo] = {}

@@ -140,6 +140,20 @@ def test_a_changed_table_and_a_missing_part_are_found(tmp_path: Path) -> None:
                                           "tasks.csv: differs from what the journal gives"]
 
 
+def test_a_changed_readme_and_a_file_that_was_put_in_are_found(tmp_path: Path) -> None:
+    members = unpacked(made_zip(tmp_path, tasks=5))
+    members["README.txt"] = members["README.txt"].replace(b"Score    ", b"Score    99.9 % not ", 1)
+    (tmp_path / "x.zip").write_bytes(packed({**members, "scores.csv": b"99.9"}))
+    assert verify(tmp_path / "x.zip") == ["README.txt: differs from what the journal gives",
+                                          "scores.csv: no run.zip holds such a file"]
+
+
+def test_what_a_file_manager_adds_when_a_folder_is_packed_by_hand_is_passed_over(tmp_path: Path) -> None:
+    members = {f"run/{name}": data for name, data in unpacked(made_zip(tmp_path, tasks=5)).items()}
+    (tmp_path / "x.zip").write_bytes(packed({**members, "__MACOSX/run/._tasks.csv": b"x", "run/.DS_Store": b"x"}))
+    assert verify(tmp_path / "x.zip") == []
+
+
 def test_the_command_says_each_difference_and_exits_with_1(tmp_path: Path) -> None:
     folder = made_folder(tmp_path, tasks=5)
     manifest = json.loads((folder / "manifest.json").read_text())
