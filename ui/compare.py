@@ -19,6 +19,7 @@ from ui.results.charts import Cell, Chart, note, signed
 from ui.results.frame import NO_INDEX, Page, interval_text, money, percent, points
 
 LEAST, MOST = 2, 6
+MOST_READ = 50
 T = Callable[..., str]
 LETTERS = "ABCDEF"
 
@@ -34,15 +35,20 @@ class Compare:
     async def page(self, request: Request) -> Response:
         """The comparison; with fewer than two runs, the form that asks for them."""
         page = Page(request, noindex=True)
-        ids = run_ids(request)
-        views, missing = await self._views(request, ids)
-        known = [rid for rid in ids if rid not in missing]
+        asked = run_ids(request)
+        ids = asked[:MOST]
+        known, views, missing = await self._views(request, ids)
+        said = [page.plural("compare.missing", len(missing))] if missing else []
+        if len(asked) > MOST:
+            said.append(page.t("compare.too_many", n=len(asked)))
+        if len(known) + len(missing) < len(ids):
+            said.append(page.t("compare.twice"))
         if len(views) < LEAST:
             return page.respond(
                 "compare.html",
                 404 if missing and len(ids) >= LEAST else 200,
                 result=None,
-                missing=missing,
+                said=said,
                 ids=ids,
                 problem=page.t("compare.too_few") if ids else "",
             )
@@ -50,7 +56,7 @@ class Compare:
         return page.respond(
             "compare.html",
             result=result,
-            missing=missing,
+            said=said,
             ids=known,
             problem="",
             letters=LETTERS,
@@ -64,7 +70,7 @@ class Compare:
 
     async def charts(self, request: Request) -> Response:
         """The figures as JSON, for Plotly."""
-        views, _ = await self._views(request, run_ids(request))
+        _, views, _ = await self._views(request, run_ids(request)[:MOST])
         if len(views) < LEAST:
             return JSONResponse({"error": "not available"}, 404, NO_INDEX)
         result, _ = await self._compared(views)
@@ -80,24 +86,27 @@ class Compare:
                 self._kept = {key: await asyncio.to_thread(_compare, views), **dict(list(self._kept.items())[:7])}
         return self._kept[key]
 
-    async def _views(self, request: Request, ids: list[str]) -> tuple[list[RunView], list[str]]:
+    async def _views(self, request: Request, ids: list[str]) -> tuple[list[str], list[RunView], list[str]]:
+        """Ids that open a run with its plan, their views, and the ids that open none. A run under two ids counts once."""
         await self.service.open()
+        known: dict[str, str] = {}
         views, missing = [], []
         for rid in ids:
-            view = await self.service.view(rid, self.viewer(request))
-            if view is None or not view.tasks:
+            found, view = self.service.get(rid, self.viewer(request)), await self.service.view(rid, self.viewer(request))
+            if found is None or view is None or not view.tasks:
                 missing.append(rid)
-            else:
+            elif found.key not in known:
+                known[found.key] = rid
                 views.append(view)
-        return views, missing
+        return list(known.values()), views, missing
 
 
 def run_ids(request: Request) -> list[str]:
-    """Up to six different ids: `?runs=A,B` and repeated `?run=`; a whole link counts as the id at its end."""
+    """Ids as they were given: `?runs=A,B` and repeated `?run=`; a whole link counts as the id at its end."""
     parts = [p for text in request.query_params.getlist("runs") for p in text.replace("\n", ",").split(",")]
     parts += request.query_params.getlist("run")
     ids = [p.strip().split("?")[0].split("#")[0].rstrip("/").rsplit("/", 1)[-1] for p in parts]
-    return list(dict.fromkeys(i for i in ids if i))[:MOST]
+    return [i for i in ids if i][:MOST_READ]
 
 
 def _compare(views: list[RunView]) -> tuple[Comparison, list[tuple[int, int, Any]]]:

@@ -3,6 +3,7 @@
 Pure, like the summary. Values are task means over epochs; differences are paired by task.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
@@ -224,14 +225,20 @@ def _notes(views: Sequence[RunView]) -> tuple[str, ...]:
     said = []
     if len({model_of(v, "judge") for v in views}) > 1:
         said.append("The runs have different judges.")
-    if len({v.prompt.digest if v.prompt else "" for v in views}) > 1:
+    elif len({json.dumps((v.spec.get("judge") or {}).get("config") or {}, sort_keys=True) for v in views}) > 1:
+        said.append("The runs have the same judge with different settings.")
+    if len({(v.prompt.version, v.prompt.digest) if v.prompt else ("", "") for v in views}) > 1:
         said.append("The runs have different judge prompts.")
     if len({(v.data.kind, v.data.digest or v.data.revision) if v.data else ("", "") for v in views}) > 1:
         said.append("The runs used different task files; tasks were matched by their key.")
     if len({v.spec.get("verdict_parser") for v in views}) > 1:
         said.append("The runs read verdicts by different rules.")
-    if any(v.status == "running" for v in views):
-        said.append("Not every run has ended.")
+    if len({v.spec.get("verdict_retries") for v in views}) > 1:
+        said.append("The runs may ask for an unreadable verdict again a different number of times.")
+    if len({v.epochs for v in views}) > 1:
+        said.append("The runs have different numbers of epochs.")
+    if any(v.status != "finished" for v in views):
+        said.append("Not every run has finished.")
     return tuple(said)
 
 

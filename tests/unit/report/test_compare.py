@@ -47,6 +47,15 @@ def test_disagreement_money_and_notes_stand_beside() -> None:
     assert len(set(labels)) == 2
 
 
+def test_other_settings_of_one_judge_other_prompt_versions_and_epochs_are_said() -> None:
+    first, second = run(0.7, "x/a"), run(0.7, "x/b", prompt="v2", epochs=2)
+    second.spec["judge"]["config"]["reasoning_tokens"] = 0
+    assert compare([first, second]).notes == (
+        "The runs have the same judge with different settings.", "The runs have different judge prompts.",
+        "The runs have different numbers of epochs.")
+    assert compare([first, run(0.7, "x/b")]).notes == ()
+
+
 def test_runs_without_a_common_task_say_so() -> None:
     found = compare([run(0.7, "x/a"), run(0.7, "x/b", done=0)])
     assert found.common == 0 and found.pairs[0].difference.note == "no task in common"
