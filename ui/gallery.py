@@ -25,7 +25,10 @@ MOST = 100
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the gallery. `id` is the run's public id, "" for a published result; `kind` "run" or as published."""
+    """One line of the gallery: `tasks` of `chosen` were scored.
+
+    `id` is the run's public id, "" for a published result; `kind` "run" or as published.
+    """
 
     id: str
     kind: str
@@ -45,6 +48,7 @@ class Entry:
     alike: tuple[Any, ...] = ()
     rank: Rank | None = None
     note: str = ""
+    chosen: int = 0
 
     @property
     def plain_judge(self) -> str:
@@ -106,6 +110,7 @@ def entry_of(row_id: str, record: Record, summary: Summary) -> Entry:
         str(record["status"]),
         alike=_alike(record),
         note=own.note,
+        chosen=len(record["task_ids"]),
     )
 
 
@@ -128,16 +133,19 @@ def published_entries() -> list[Entry]:
 
 
 def rankings(entries: Sequence[Entry]) -> list[Ranking]:
-    """Groups of entries that may stand in one list, the largest first. Places show ties where intervals overlap."""
+    """Groups of entries that may stand in one list, the largest first. Places show ties where intervals overlap.
+
+    A run that did not finish has no place: the tasks it did not come to are not a sample.
+    """
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.alike, []).append(entry)
     found = []
     for items in groups.values():
         first = items[0]
-        ranked = first.kind == "run" and len(items) > 1
+        scored = [e for e in items if e.kind == "run" and e.score is not None and e.status == "finished"]
+        ranked = len(scored) > 1
         if ranked:
-            scored = [e for e in items if e.score is not None]
             places = dict(zip(map(id, scored), ranks([e.interval for e in scored]), strict=True))
             items = [replace(e, rank=places.get(id(e))) for e in items]
         found.append(Ranking(first.judge, first.prompt, first.subset, items, ranked))

@@ -119,6 +119,17 @@ def test_overlapping_intervals_tie_and_other_judges_are_never_in_one_ranking():
     assert places["0"].tied and places["1"].tied and (places["2"].best, places["2"].worst) == (3, 3)
 
 
+def test_a_run_that_did_not_finish_has_no_place_and_says_how_many_tasks_were_scored():
+    made = [Made(seed=1, solver="a/x"), Made(seed=1, solver="b/y"), Made(seed=1, solver="c/z", done=9, status="interrupted")]
+    entries = [entry_of(str(i), record_of(v), summarise(v)) for i, m in enumerate(made) for v in [made_view(m)]]
+    (group,) = rankings(entries)
+    cut = next(e for e in group.entries if e.id == "2")
+    assert cut.rank is None and 0 < cut.tasks <= 9 and cut.chosen == 40
+    assert {(e.rank.best, e.rank.worst) for e in group.entries if e.rank} == {(1, 2)}
+    (two,) = rankings([entries[0], entries[2]])
+    assert not two.ranked and len(two.entries) == 2
+
+
 def test_the_published_file_is_whole_and_dated():
     assert len(published()) == 11 and all(p.source and p.url.startswith("https://") and p.date and 0 < p.score < 1 for p in published())
     assert {p.kind for p in published()} == {"published", "community", "self_judged"}
