@@ -366,14 +366,14 @@ def ranks(intervals: Sequence[Interval | None]) -> list[Rank]:
 
 
 def expected_half_width(n: int, population: int | None = None, sd: float = TYPICAL_SD, level: float = LEVEL) -> float | None:
-    """Half the width that the interval of a mean over `n` tasks will have, on the 0-to-1 scale; None for one task.
+    """Half the width that the interval of a mean over `n` tasks will have, on the 0-to-1 scale (1 at most); None for one task.
 
     With a `population` larger than `n` the finite-population correction applies, as in `mean_interval`.
     """
     if n < 2:
         return None
     narrow = math.sqrt(1 - n / population) if population and population > n else 1.0
-    return t_quantile((1 + level) / 2, n - 1) * sd / math.sqrt(n) * narrow
+    return min(1.0, t_quantile((1 + level) / 2, n - 1) * sd / math.sqrt(n) * narrow)
 
 
 def tasks_needed(half_width: float, population: int | None = None, sd: float = TYPICAL_SD, level: float = LEVEL) -> int | None:
