@@ -24,8 +24,8 @@ from pipeline.report.manifest import build_manifest
 from pipeline.report.view import Attempt, Fold, RunView
 
 CLOSE = 1e-9
-CLOSE_INTERVAL = 1e-5
-"""Interval ends rest on sums in single precision, whose order differs between machines."""
+CLOSE_INTERVAL = 1e-8
+"""Interval ends are kept to 9 decimals, of which the last may differ between machines."""
 MOST_SHOWN = 200
 
 

@@ -27,6 +27,7 @@ PLAIN_POLICY = (
 )
 OWN = re.compile(r"^/(r/|gallery|compare|explore|privacy|keys|static/|api/)")
 UNLISTED = re.compile(r"^/(r/|compare|api/|keys)")
+RUN = re.compile(rb"(?:^|&)run=")
 
 
 def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
@@ -55,7 +56,7 @@ class Guard:
         elif self._foreign(scope):
             await PlainTextResponse("cross-origin request refused", 403)(scope, receive, send)
         else:
-            await self.app(scope, receive, _with_headers(path, send))
+            await self.app(scope, receive, _with_headers(path, bool(RUN.search(scope["query_string"])), send))
 
     def _foreign(self, scope: Scope) -> bool:
         """Whether another site's page sends this write. Requests without an Origin are no browser's cross-site ones."""
@@ -73,8 +74,8 @@ class Guard:
         return headers.get(b"origin", b"").decode("latin-1").lower().split("://", 1)[-1]
 
 
-def _with_headers(path: str, send: Send) -> Send:
-    """`send`, with the security headers of the page added to its answer."""
+def _with_headers(path: str, of_run: bool, send: Send) -> Send:
+    """`send`, with the security headers of the page added to its answer; `of_run` where the query names a run."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -83,7 +84,7 @@ def _with_headers(path: str, send: Send) -> Send:
             headers["Referrer-Policy"] = "no-referrer"
             if OWN.match(path):
                 headers.setdefault("Content-Security-Policy", PLAIN_POLICY)
-            if UNLISTED.match(path):
+            if of_run or UNLISTED.match(path):
                 headers["X-Robots-Tag"] = "noindex, nofollow"
         await send(message)
 

@@ -5,6 +5,7 @@ const THEME = matchMedia("(prefers-color-scheme: dark)");
 const holder = document.querySelector("[data-charts]");
 let plotly = null;
 let specs = null;
+const WIDE = 800;
 
 /* Colours are names of CSS variables in the figures, so that one figure serves both themes. */
 function coloured(value, style) {
@@ -38,11 +39,55 @@ async function draw(figure) {
     const { data, layout } = coloured(spec, getComputedStyle(document.documentElement));
     await Plotly.react(box, data, { ...layout, template: {}, dragmode: false }, { displayModeBar: false, responsive: true });
     figure.dataset.drawn = "";
+    figure.querySelector("[data-save]").hidden = false;
   } catch {
     box.hidden = true;
     const table = figure.querySelector("[data-fold]");
     if (table) table.open = true;
   }
+}
+
+function lines(text, most) {
+  const cut = [""];
+  for (const word of text.split(" ")) {
+    if (`${cut.at(-1)} ${word}`.length > most) cut.push(word); else cut[cut.length - 1] += ` ${word}`;
+  }
+  return cut.map((line) => line.trim().replace(/&/g, "&amp;").replace(/</g, "&lt;")).join("<br>");
+}
+
+/* A figure as it leaves the page: with its title, the run and what makes the score not comparable. No bold or small words
+   in them: plotly.js writes those as style attributes, which the page's policy refuses. A common font: one of the page's is not there where the picture is looked at. */
+async function picture(figure) {
+  const [Plotly, all] = await Promise.all([load(holder.dataset.plotly), specs]);
+  const style = getComputedStyle(document.documentElement);
+  const { data, layout } = coloured(all[figure.dataset.chart], style);
+  const said = lines(holder.dataset.said || "", 110);
+  const room = 60 + 16 * said.split("<br>").length;
+  const size = { width: WIDE, height: layout.height + room };
+  const place = { xref: "paper", yref: "paper", x: 0, y: 1, xanchor: "left", yanchor: "top", align: "left", showarrow: false };
+  return Plotly.toImage({ data, layout: {
+    ...layout, ...size, template: {}, font: { ...layout.font, family: "sans-serif" }, paper_bgcolor: style.getPropertyValue("--surface").trim(),
+    margin: { ...layout.margin, t: layout.margin.t + room },
+    title: { text: lines(figure.querySelector("figcaption").firstElementChild.textContent, 90), x: 0, pad: { l: 12 }, y: 1 - 20 / size.height, yanchor: "middle", font: { size: 17 } },
+    annotations: [...(layout.annotations || []), { ...place, text: said, font: { size: 12 }, yshift: room - 34 }],
+  } }, { format: "svg", ...size });
+}
+
+/* PNG is drawn from the SVG here, since the page's policy refuses the blob that plotly.js would draw it from. */
+async function png(svg) {
+  const image = new Image();
+  image.src = svg;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.toDataURL("image/png");
+}
+
+async function save(button) {
+  const figure = button.closest("[data-chart]");
+  const svg = await picture(figure);
+  const url = button.dataset.as === "png" ? await png(svg) : svg;
+  Object.assign(document.createElement("a"), { href: url, download: `l2-bench-${figure.dataset.chart}.${button.dataset.as}` }).click();
 }
 
 const near = "IntersectionObserver" in window && new IntersectionObserver((entries) => {
@@ -139,6 +184,7 @@ function copying() {
 charts();
 follow();
 copying();
+for (const button of document.querySelectorAll("[data-as]")) button.addEventListener("click", () => save(button));
 THEME.addEventListener("change", redraw);
 const tasks = document.getElementById("tasks");
 tasks?.addEventListener("click", onTableClick);

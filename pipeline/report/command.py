@@ -7,6 +7,8 @@ import json
 import shlex
 from typing import Any
 
+from pipeline.errors import UserError
+from pipeline.report.view import RunView
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import ModelSpec, RunSpec
 
@@ -18,6 +20,25 @@ DEMO_JUDGE = "demo/judge"
 BOOL_OR_MORE = frozenset({"adaptive_connections", "batch", "cache", "cache_prompt"})
 """Fields of GenerateConfig that take true, false or something else; their flag wants the word."""
 TEXT_LISTS = frozenset({"fallback_models", "stop_seqs"})
+
+
+def repeating(view: RunView) -> RunSpec | None:
+    """The spec that repeats a run: with the revisions that names such as `main` had resolved to, and the prompt text that was used.
+
+    None where the view's spec was written by another version.
+    """
+    try:
+        spec = RunSpec.model_validate(view.spec)
+    except (ValueError, UserError):
+        return None
+    pinned: dict[str, Any] = {}
+    if spec.source == "hub" and view.data and view.data.revision:
+        pinned["revision"] = view.data.revision
+    if view.prompt and view.prompt.source == "published" and view.prompt.revision:
+        pinned["prompt_revision"] = view.prompt.revision
+    elif view.prompt and view.prompt.source == "own" and spec.source != "demo":  # the demo never asks for a published text
+        pinned["prompt_source"] = "own"
+    return spec.model_copy(update=pinned)
 
 
 def command_line(spec: RunSpec) -> str:

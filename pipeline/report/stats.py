@@ -8,12 +8,14 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 Floats = NDArray[np.float64]
+End = Annotated[float, AfterValidator(lambda value: round(value, 9) + 0.0)]
 
 LEVEL = 0.95
 DRAWS = 2000
@@ -34,6 +36,8 @@ FEW_TASKS = "fewer than 5 tasks"
 class Interval(BaseModel):
     """A confidence interval, in the unit of the value it belongs to.
 
+    Its ends are kept to 9 decimals: machines add up resamples in different orders, and files must be equal byte for byte.
+
     Attributes:
         level: confidence level, 0.95 unless asked otherwise.
         method: how it was computed, in a few words.
@@ -41,8 +45,8 @@ class Interval(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True)
-    low: float
-    high: float
+    low: End
+    high: End
     level: float = LEVEL
     method: str = ""
     note: str = ""
@@ -101,11 +105,10 @@ def collapse(strata: Sequence[Hashable] | NDArray, least: int = STRATUM_LEAST) -
     return target[index.ravel()]
 
 
-def resample(groups: NDArray[np.intp], draws: int = DRAWS, seed: int = 0) -> NDArray[np.float32]:
+def resample(groups: NDArray[np.intp], draws: int = DRAWS, seed: int = 0) -> Floats:
     """How often each task is drawn: `draws` rows that each resample every group with replacement, at its own size."""
     rng = np.random.default_rng(seed)
-    n = len(groups)
-    weights = np.zeros((draws, n), dtype=np.float32)
+    weights = np.zeros((draws, len(groups)))
     rows = np.arange(draws)[:, None]
     for g in np.unique(groups):
         members = np.flatnonzero(groups == g)
@@ -115,7 +118,7 @@ def resample(groups: NDArray[np.intp], draws: int = DRAWS, seed: int = 0) -> NDA
     return weights
 
 
-def _moments(x: Floats, groups: NDArray[np.intp], shares: Floats, w: NDArray[np.float32] | None) -> tuple[Floats, Floats]:
+def _moments(x: Floats, groups: NDArray[np.intp], shares: Floats, w: Floats | None) -> tuple[Floats, Floats]:
     """Stratified mean and its squared standard error, per column of `x` and per row of `w` where given."""
     mean: Floats | float = 0.0
     variance: Floats | float = 0.0
@@ -127,7 +130,7 @@ def _moments(x: Floats, groups: NDArray[np.intp], shares: Floats, w: NDArray[np.
             m, square = y.mean(0), (y**2).mean(0)
         else:
             part = w[:, members]
-            m, square = (part @ y.astype(np.float32)) / k, (part @ (y**2).astype(np.float32)) / k
+            m, square = (part @ y) / k, (part @ y**2) / k
         mean = mean + share * m
         # A group of one has no spread of its own; collapse() leaves one only where the whole sample is one task.
         variance = variance + share**2 * np.maximum(square - m**2, 0) / max(k - 1, 1)
@@ -148,7 +151,7 @@ def bounds_of_means(
     values = np.asarray(x, dtype=float).reshape(len(groups), -1)
     weights = np.bincount(groups) / len(groups) if shares is None else np.asarray(shares, dtype=float)
     center = values.mean(0)
-    shifted = values - center  # float32 sums of squares stay exact enough only near 0
+    shifted = values - center  # sums of squares stay exact only near 0
     mean, variance = _moments(shifted, groups, weights, None)
     se = np.sqrt(variance)
     narrow = math.sqrt(max(0.0, 1 - fraction))
@@ -241,9 +244,9 @@ def _group_quantiles(
 ) -> tuple[Floats, Floats]:
     """Quantiles of the studentized mean of each group over the same resamples of all tasks."""
     w = resample(np.zeros(len(members), dtype=np.intp), draws, seed)
-    n = np.maximum(w @ members.astype(np.float32), 1)
-    shift = (w @ deviation.astype(np.float32)) / n
-    square = (w @ (deviation**2).astype(np.float32)) / n
+    n = np.maximum(w @ members.astype(float), 1)
+    shift = (w @ deviation) / n
+    square = (w @ deviation**2) / n
     spread = np.sqrt(np.maximum(square - shift**2, 0) / np.maximum(n - 1, 1))
     t = shift / np.maximum(spread, np.maximum(SE_FLOOR * se, 1e-12))
     low, high = np.quantile(t, [tail, 1 - tail], axis=0)
@@ -366,14 +369,14 @@ def ranks(intervals: Sequence[Interval | None]) -> list[Rank]:
 
 
 def expected_half_width(n: int, population: int | None = None, sd: float = TYPICAL_SD, level: float = LEVEL) -> float | None:
-    """Half the width that the interval of a mean over `n` tasks will have, on the 0-to-1 scale; None for one task.
+    """Half the width that the interval of a mean over `n` tasks will have, on the 0-to-1 scale (1 at most); None for one task.
 
     With a `population` larger than `n` the finite-population correction applies, as in `mean_interval`.
     """
     if n < 2:
         return None
     narrow = math.sqrt(1 - n / population) if population and population > n else 1.0
-    return t_quantile((1 + level) / 2, n - 1) * sd / math.sqrt(n) * narrow
+    return min(1.0, t_quantile((1 + level) / 2, n - 1) * sd / math.sqrt(n) * narrow)
 
 
 def tasks_needed(half_width: float, population: int | None = None, sd: float = TYPICAL_SD, level: float = LEVEL) -> int | None:

@@ -94,7 +94,7 @@ class _Design:
                                        population=self.size, seed=self.seed)
         value = float(x.mean())
         if shares:
-            present = {s: shares.get(s, 0.0) for s in set(strata)}
+            present = {s: shares.get(s, 0.0) for s in dict.fromkeys(strata)}  # a set's order changes with the process
             means = {s: float(np.mean([v for v, o in zip(x, strata, strict=True) if o == s])) for s in present}
             value = sum(present[s] * means[s] for s in present) / sum(present.values())
         return Mean(value=value, interval=interval, tasks=len(x), note=_note(len(x), interval))

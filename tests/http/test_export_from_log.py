@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from pipeline.errors import UserError
 from pipeline.export import export, open_run, write
 from pipeline.judging.outcomes import Outcome
 from pipeline.report.export.archive import run_zip
-from pipeline.report.export.log_read import layer_of
+from pipeline.report.export.log_read import _rows, _score, layer_of
 from pipeline.report.export.source import Run
 from pipeline.report.summary import summarise
 from pipeline.verify import verify
@@ -105,6 +107,22 @@ def test_our_own_log_gives_what_its_journal_gives(tmp_path: Path) -> None:
     assert lone.view.differences == whole.view.differences
     write(export(lone, "zip"), tmp_path)
     assert verify(tmp_path / "run.zip") == []
+
+
+@pytest.mark.parametrize("metadata", [
+    {"criteria": [{"id": "7-01", "weight": 5, "verdict": True}, {"id": "06u1", "weight": -2, "verdict": False}]},
+    {"judge": "x", "by_criterion": {"7-01": {"weight": 5, "judgment": True}, "06u1": {"weight": -2, "judgment": False}}},
+    {"7-01": {"weight": "5", "judgement": True}, "06u1": {"weight": -2, "judgement": False}}])
+def test_a_record_by_criterion_under_other_names_is_read_too(metadata: dict[str, Any]) -> None:
+    value, record = _score(SimpleNamespace(scores={"x": SimpleNamespace(value=1.0, metadata=metadata)}))
+    assert value == 1.0
+    assert [(r.criterion, r.weight, r.verdict, r.layer) for r in _rows(record, "7")] == [
+        ("7-01", 5, True, Layer.TASK), ("06u1", -2, False, Layer.UNIVERSAL)]
+
+
+def test_the_words_of_a_criterion_are_never_taken_for_its_id() -> None:
+    metadata = {"criteria": [{"criterion": "Names every point of the lesson", "weight": 5, "verdict": True}], "note": {"a": 1}}
+    assert _score(SimpleNamespace(scores={"x": SimpleNamespace(value=1.0, metadata=metadata)})) == (None, {})
 
 
 @pytest.mark.parametrize(("criterion", "layer"), [

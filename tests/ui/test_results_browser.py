@@ -1,7 +1,10 @@
 """The result pages in a real browser: charts under the strict policy, no fault, no request elsewhere, keyboard, axe."""
 
+from xml.etree import ElementTree
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 
 from tests.made_runs import Made
 from tests.made_site import made_app, public, put_run, secret, serving
@@ -75,6 +78,25 @@ def test_charts_follow_the_theme_and_fold_their_tables(visit):
             break
         page.wait_for_timeout(100)
     assert page.evaluate(fill) != light
+
+
+@pytest.mark.browser
+def test_every_chart_is_saved_as_svg_and_png_with_what_makes_the_score_not_comparable(visit, tmp_path):
+    page = visit(f"/r/{public('A')}")
+    draw_all(page)
+    drawn = page.locator("[data-chart]").all()
+    assert len(drawn) > 6
+    for figure in (drawn[0], drawn[1], drawn[-1]):
+        name = figure.get_attribute("data-chart")
+        for kind in ("svg", "png"):
+            with page.expect_download() as got:
+                figure.locator(f"[data-as={kind}]").click()
+            assert got.value.suggested_filename == f"l2-bench-{name}.{kind}"
+            got.value.save_as(tmp_path / f"{name}.{kind}")
+        words = " ".join(ElementTree.parse(tmp_path / f"{name}.svg").getroot().itertext())
+        assert "openrouter/acme/teacher-large" in words and "Not comparable" in words and "demo tasks" in words
+        with Image.open(tmp_path / f"{name}.png") as image:
+            assert image.width == 1600 and len(image.getcolors(1 << 24)) > 3
 
 
 @pytest.mark.browser

@@ -112,8 +112,9 @@ def note(text: str, t: T) -> str:
 
 
 def _extremes(items: Sequence[Bar], t: T) -> str:
-    """Highest and lowest in words; the reader of the picture's place."""
-    known = sorted((b for b in items if b.value is not None and b.n >= FEW), key=lambda b: -(b.value or 0))
+    """Highest and lowest in words; the reader of the picture's place. Small groups count only where there are no others."""
+    drawn = sorted((b for b in items if b.value is not None), key=lambda b: -(b.value or 0))
+    known = [b for b in drawn if b.n >= FEW] or drawn
     few = sum(1 for b in items if b.n < FEW)
     said = (
         t("result.alt.none")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pipeline.report.command import command_line, not_repeated
+from pipeline.report.command import command_line, not_repeated, repeating
 from pipeline.report.view import RunView
 from pipeline.settings import setting
 from pipeline.spec import RunSpec
@@ -39,14 +39,14 @@ def methods(view: RunView, t: T, journal_digest: str = "") -> Methods:
     Args:
         journal_digest: hex sha256 of the journal as the manifest tells it, or "".
     """
-    spec = _spec(view)
+    spec = repeating(view)
     data, prompt = view.data, view.prompt
     fields = [(t(f"result.manifest.{key}"), value) for key, value in (
         ("status", t(f"status_{view.status}") + (f": {translated(view.reason, t('lang'))}" if view.reason else "")),
         ("seed", str(view.spec.get("seed", 0))),
         ("solver", view.models.get("solver", "")), ("judge", view.models.get("judge", "")),
         ("data", f"{data.name} {data.revision}".strip() if data else ""),
-        ("prompt", f"{prompt.version}, {t('result.prompt_' + prompt.source)} {prompt.revision}".strip() if prompt else ""),
+        ("prompt", f"{prompt.version} {t('result.prompt_' + prompt.source)} {prompt.revision}".strip() if prompt else ""),
         ("notice", prompt.notice if prompt else ""),
         ("settings", _settings(view)), ("versions", ", ".join(f"{k} {v}" for k, v in view.versions.items())),
         ("resumed", str(view.resumes) if view.resumes else ""), ("waits", str(view.waits) if view.waits else "")) if value]
@@ -55,16 +55,6 @@ def methods(view: RunView, t: T, journal_digest: str = "") -> Methods:
         ("retry", prompt.retry_digest if prompt else ""), ("journal", journal_digest)) if value]
     return Methods(command_line(spec) if spec else "", _unsaid(spec, t), bool(spec and spec.source == "local"), fields, digests,
                    ", ".join(task.key for task in view.tasks))
-
-
-def _spec(view: RunView) -> RunSpec | None:
-    """The spec that repeats the run: with the data revision that `main` had resolved to."""
-    try:
-        spec = RunSpec.model_validate(view.spec)
-    except ValueError:
-        return None
-    revision = view.data.revision if view.data and spec.source == "hub" else ""
-    return spec.model_copy(update={"revision": revision, "max_cost": spec.max_cost}) if revision else spec
 
 
 def _unsaid(spec: RunSpec | None, t: T) -> tuple[str, ...]:

@@ -6,9 +6,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import Route
 
-from ui.compare import Compare
-from ui.explore import Explore
-from ui.gallery import Gallery
+from ui import compare, explore, gallery
 from ui.results.access import may_see_text as may_see_text_by_default
 from ui.results.run_page import RunPage
 from ui.visitor import hf_user
@@ -28,11 +26,11 @@ def routes(service: Any, may_see_text: Callable[[Request, Any], bool | Awaitable
         viewer: Hugging Face user name of the one who asks, or None.
     """
     run = RunPage(service, may_see_text or may_see_text_by_default, viewer, kept_tasks)
-    compare, gallery, explore = Compare(service, viewer), Gallery(service), Explore(sources)
+    runs, listed, tasks = compare.Compare(service, viewer), gallery.Gallery(service), explore.Explore(sources)
     return [
         Route("/r/{rid}", run.page), Route("/r/{rid}/card.png", run.card), Route("/r/{rid}/charts.json", run.charts),
         Route("/r/{rid}/share", run.share, methods=["POST"]), Route("/r/{rid}/delete", run.delete, methods=["POST"]),
-        Route("/gallery", gallery.page), Route("/compare", compare.page), Route("/compare/charts.json", compare.charts),
-        Route("/explore", explore.page), Route("/explore/charts.json", explore.charts),
-        Route("/explore/estimate", explore.estimate, methods=["GET", "POST"]),
+        Route("/gallery", listed.page), Route("/compare", runs.page), Route("/compare/charts.json", runs.charts),
+        Route("/explore", tasks.page), Route("/explore/charts.json", tasks.charts),
+        Route("/explore/estimate", tasks.estimate, methods=["GET", "POST"]),
     ]

@@ -6,24 +6,25 @@ Never writes a cell that a spreadsheet would take for a formula, in any column s
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 Cell = str | int | float | bool | None
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z")
-# The last four are the full-width forms that spreadsheets of East Asian locales read as the ASCII ones.
-_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u200e\u200f\u00ad\x00"
+_STARTS = frozenset("=+-@")
+_BREAKS = ("\t", "\r", "\n")
 
 
 def safe(text: str) -> str:
     """The text with an apostrophe before it where a spreadsheet would start a formula; a plain number stays as it is.
 
-    Blanks and invisible characters before the sign do not help it: some programs strip them first.
+    Blanks and signs that cannot be seen before it do not help it, since some programs strip them first; nor do the
+    full-width and small forms, which spreadsheets of East Asian locales read as the ASCII ones.
     """
     text = text.replace("\x00", "")
-    seen = text.lstrip(" \u00a0" + _INVISIBLE)
-    if text.startswith(_STARTS) or seen.startswith(_STARTS):
+    first = next((c for c in text if unicodedata.category(c) not in ("Zs", "Zl", "Zp", "Cc", "Cf")), "")
+    if text.startswith(_BREAKS) or unicodedata.normalize("NFKC", first)[:1] in _STARTS:
         return text if _NUMBER.match(text) else "'" + text
     return text
 

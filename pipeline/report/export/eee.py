@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.errors import UserError
-from pipeline.report.command import command_line
+from pipeline.report.command import command_line, repeating
 from pipeline.report.export.names import OWN, ModelName, model_name
 from pipeline.report.export.record import dumps, view_json
 from pipeline.report.export.tables import prompt_line
@@ -205,11 +205,9 @@ def _generation(view: RunView) -> dict[str, Any]:
 
 
 def _command(view: RunView) -> str:
-    try:
-        spec = RunSpec.model_validate({k: v for k, v in view.spec.items() if k in RunSpec.model_fields})
-        return command_line(spec) if spec.digest == view.spec_digest else ""
-    except (ValueError, UserError):
-        return ""
+    spec = repeating(view)
+    whole = spec is not None and RunSpec.model_validate(view.spec).digest == view.spec_digest
+    return command_line(spec) if spec and whole else ""
 
 
 def _strings(config: dict[str, Any]) -> dict[str, str]:

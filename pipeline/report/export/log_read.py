@@ -21,7 +21,11 @@ CUT = frozenset({"max_tokens", "model_length"})
 JUDGE_ROLES = frozenset({"grader", "judge", "scorer"})
 SETTINGS_KEPT = frozenset({"temperature", "max_tokens", "top_p", "top_k", "seed", "reasoning_effort", "reasoning_tokens",
                            "frequency_penalty", "presence_penalty"})
+_NAMES = {"criterion_id": ("id", "criterion"), "weight": ("points",), "judgement": ("judgment", "verdict", "met")}
+"""What a criterion's parts are called in the reference's logs, and elsewhere."""
 _CODE = re.compile(r"[a-z_]{1,40}\Z")
+_ID = re.compile(r"[\w.-]{1,40}\Z")
+"""What may be an id: never the words of a criterion."""
 _UNIVERSAL = re.compile(r"\d+u\d+\Z")
 
 
@@ -84,7 +88,7 @@ def read_log(path: Path) -> tuple[Any, list[Sampled]]:
         raise _unreadable(path) from error
     if not any(s.rows for s in samples):
         raise UserError(f"{path.name} holds no verdicts on criteria.",
-                        "A log whose scores carry `scoring_results`: ours, or the reference's.", "")
+                        "A log whose scores carry id, weight and verdict of each criterion: ours, or the reference's.", "")
     return header, samples
 
 
@@ -160,11 +164,36 @@ def _sampled(sample: Any) -> Sampled:
 
 def _score(sample: Any) -> tuple[float | None, dict[str, Any]]:
     for score in (sample.scores or {}).values():
-        if isinstance((score.metadata or {}).get("scoring_results"), list):
-            value = score.value
-            number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            return (float(value) if number else None), score.metadata
+        record = score.metadata or {}
+        if not isinstance(record.get("scoring_results"), list):
+            record = {**record, "scoring_results": _results(record)}
+            if not record["scoring_results"]:
+                continue
+        value = score.value
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return (float(value) if number else None), record
     return None, {}
+
+
+def _results(metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """The record of another scorer: the first list, or mapping by id, whose items have an id, a weight and a verdict."""
+    for found in (*metadata.values(), metadata):
+        if isinstance(found, dict):
+            found = [{"id": key, **item} for key, item in found.items() if isinstance(item, dict)]
+        if isinstance(found, list) and (rows := [r for item in found if isinstance(item, dict) and (r := _renamed(item))]):
+            return rows
+    return []
+
+
+def _renamed(item: dict[str, Any]) -> dict[str, Any]:
+    """One criterion under the names that `_rows` reads; empty where a part is missing."""
+    row = dict(item)
+    for name, others in _NAMES.items():
+        found = [n for n in (name, *others) if n in item]
+        if not found:
+            return {}
+        row[name] = item[found[0]]
+    return row if _ID.match(str(row["criterion_id"])) else {}
 
 
 def _criteria(known: dict[str, Any]) -> tuple[PlannedCriterion, ...]:

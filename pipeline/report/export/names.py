@@ -121,7 +121,7 @@ def _maker(provider: str, rest: str) -> tuple[str, str]:
         return DIRECT[provider], rest.removeprefix("models/")
     if provider in ("mockllm", "none"):
         return UNKNOWN, rest
-    maker, slash, name = rest.partition("/")
+    maker, slash, name = rest.removeprefix("~").partition("/")  # OpenRouter's sign for "the newest of the family"
     return (maker, name) if slash and maker and name else (_family(rest), rest)
 
 

@@ -1,6 +1,9 @@
 """run.zip: fixed bytes, every file there, and nothing in it that is not public."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from pipeline.report.export.archive import files_of, run_zip
@@ -20,6 +23,15 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
     first = run_zip(made_run(tmp_path / "a", tasks=12))
     assert first == run_zip(made_run(tmp_path / "b", tasks=12))
     assert first != run_zip(made_run(tmp_path / "c", tasks=12, judge="openrouter/deepseek/deepseek-v3.2"))
+
+
+def test_every_process_gives_the_same_bytes(tmp_path: Path) -> None:
+    folder = made_folder(tmp_path, tasks=40, done=17, status="stopped", faults=0.3)  # lost balance: there is a re-weighted mean
+    code = "import sys; from pathlib import Path; from hashlib import sha256; from pipeline.report.export.archive import run_zip; " \
+           "from pipeline.report.export.source import run_from_folder; print(sha256(run_zip(run_from_folder(Path(sys.argv[1])))).hexdigest())"
+    made = {subprocess.run([sys.executable, "-c", code, str(folder)], env={**os.environ, "PYTHONHASHSEED": seed},
+                           capture_output=True, text=True, check=True).stdout for seed in "12345"}
+    assert len(made) == 1
 
 
 def test_the_zip_holds_every_file_and_gives_itself_again(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from pipeline.report.export.cells import safe, to_csv
 
 FORMULAS = ["=1+1", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=HYPERLINK(\"http://x\")", "  =1+1",
-            "\ufeff=1", "\u200b=1", "\u00a0@x", "＝1+1", "＋1", "－x", "＠x", "-", "+", "=", "-1e", "+31 20 123", "\x00=1+1"]
+            "\ufeff=1", "\u200b=1", "\u00a0@x", "＝1+1", "＋1", "－x", "＠x", "-", "+", "=", "-1e", "+31 20 123", "\x00=1+1",
+            "\u3000=1", "\u2003@x", "\x0b=1", "\x1f=1", "\u202a=1", "\u2066=1", "\ufe62" + "1", "\ufe63x", "\ufe66" + "1", "\ufe6bx"]
 
 
 def read(data: bytes) -> list[list[str]]:

@@ -112,6 +112,7 @@ EXT, SELF, UNKNOWN, OPEN, CLOSED = "externally_managed", "self_deployed", "unkno
 ARN = "bedrock/arn:aws:bedrock:us-east-1:123456789012"
 NAMES = [
     ("openrouter/google/gemma-4-31b-it:free", "google", "google/gemma-4-31b-it", EXT, OPEN),
+    ("openrouter/~anthropic/claude-sonnet-latest", "anthropic", "anthropic/claude-sonnet-latest", EXT, CLOSED),
     ("openrouter/anthropic/claude-sonnet-4.6", "anthropic", "anthropic/claude-sonnet-4.6", EXT, CLOSED),
     ("bedrock/us.anthropic.claude-sonnet-4-6", "anthropic", "anthropic/claude-sonnet-4-6", EXT, CLOSED),
     ("bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic", "anthropic/claude-3-5-sonnet-20241022-v2:0", EXT, CLOSED),

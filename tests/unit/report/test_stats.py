@@ -172,3 +172,7 @@ def test_tasks_needed_is_the_least_that_reaches_the_half_width() -> None:
             assert width is not None and width <= aim and before is not None and before > aim
     assert tasks_needed(0.001, 3) is None
     assert expected_half_width(100, 1000) == pytest.approx(1.984 * 0.22 / 10 * math.sqrt(0.9), abs=1e-4)
+
+
+def test_an_expected_interval_is_never_wider_than_the_scale():
+    assert expected_half_width(2) == 1.0 and expected_half_width(10) < 0.2

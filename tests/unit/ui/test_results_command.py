@@ -4,8 +4,9 @@ import shlex
 
 import pytest
 
-from pipeline.report.command import LOCAL_FILES, command_line, not_repeated
+from pipeline.report.command import LOCAL_FILES, command_line, not_repeated, repeating
 from pipeline.spec import ModelSpec, RunSpec
+from tests.made_runs import made_view
 
 SOLVER = {"temperature": 0.0, "max_tokens": 4096}
 JUDGE = {"reasoning_tokens": 1024}
@@ -65,3 +66,16 @@ def test_an_endpoint_of_the_visitor_is_named():
 def test_what_no_flag_can_say_is_named():
     bare = RunSpec(solver=ModelSpec(model="a/b", config={"max_tokens": 5}), judge=ModelSpec(model="c/d"))
     assert not_repeated(bare) == ("solver.temperature", "judge.reasoning_tokens")
+
+
+def test_a_repeated_run_has_the_revisions_and_the_prompt_text_that_were_used():
+    view = made_view(kind="hub", tasks=5)
+    view.data = view.data.model_copy(update={"revision": "d" * 40})
+    view.prompt = view.prompt.model_copy(update={"source": "published", "revision": "c" * 40})
+    line = command_line(repeating(view))
+    assert f"--revision {'d' * 40}" in line and f"--prompt-revision {'c' * 40}" in line and "--prompt-source" not in line
+    view.prompt = view.prompt.model_copy(update={"source": "own", "revision": ""})
+    assert "--prompt-source own" in command_line(repeating(view))
+    assert "--prompt" not in command_line(repeating(made_view(tasks=5)))
+    view.spec["epochs"] = "many"
+    assert repeating(view) is None

@@ -85,6 +85,11 @@ def test_groups_under_five_tasks_are_greyed_with_the_reason():
     assert all("fewer than 5 tasks" in row[-1].text or "one task" in row[-1].text for row in chart.rows)
 
 
+def test_a_finished_run_of_small_groups_tells_its_ends_in_words():
+    alt = charts(summarise(made_view(seed=1, tasks=24)), t)[0].alt
+    assert "Highest: " in alt and "Lowest: " in alt and "Nothing to show" not in alt
+
+
 def test_a_name_from_the_data_is_never_markup_in_a_figure():
     assert label('<b>x</b> <a href="j">') == '&lt;b&gt;x&lt;/b&gt; &lt;a href="j"&gt;'
 

@@ -127,7 +127,8 @@ def test_headers_of_our_own_pages() -> None:
     _, headers = ask("/r/abc")
     assert "script-src 'self'" in headers["content-security-policy"] and "noindex" in headers["x-robots-tag"]
     assert headers["referrer-policy"] == "no-referrer" and headers["x-content-type-options"] == "nosniff"
-    assert "content-security-policy" not in ask("/")[1]
+    assert "content-security-policy" not in ask("/")[1] and "x-robots-tag" not in ask("/")[1]
+    assert "noindex" in ask("/", query="lang=es&run=abc")[1]["x-robots-tag"]
 
 
 def test_a_spaces_host_names_are_taken_from_its_environment() -> None:
