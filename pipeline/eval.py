@@ -164,6 +164,9 @@ def main(argv: list[str] | None = None) -> int:
     except UserError as error:
         print(f"Nothing was started. {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
+        print("Interrupted.", file=sys.stderr)
+        return 130
 
 
 def _dry_run(args: argparse.Namespace) -> int:
