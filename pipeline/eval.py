@@ -7,13 +7,15 @@ Every flag comes from `pipeline.settings` or from inspect's GenerateConfig. Neve
 import argparse
 import json
 import os
+import shutil
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pipeline.errors import UserError
+from pipeline.report.command import PREFIX, value_of
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, result_data, result_lines
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import JUDGE_DEFAULTS, SOLVER_DEFAULTS, Credentials, ModelSpec, Places, RunSpec
@@ -26,13 +28,24 @@ ENVIRONMENT = {
 """Environment variables of the reference pipeline, by the setting they give a default to."""
 ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
 OWN_STOP_GRACE = 5.0
+MAY_CHANGE = ("max_cost", "max_calls", "max_tokens", "max_connections")
+"""Settings that may be given anew when a run goes on."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message[:1].upper()}{message[1:]}.", "", "python -m pipeline.eval --help lists every flag.")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The whole parser; flags of the settings table have no default of argparse, so that what was given can be told."""
+    """The whole parser; flags of the settings table have no default of argparse, so that what was given can be told.
+
+    What it cannot parse is a UserError.
+    """
     from pipeline.judging.generation import add_flags
 
-    parser = argparse.ArgumentParser(prog="python -m pipeline.eval", description="Answer and judge L2-Bench tasks.")
+    parser = _Parser(prog="python -m pipeline.eval", usage="python -m pipeline.eval --model PROVIDER/MODEL [flags]",
+                     description="Answer and judge L2-Bench tasks.")
     for row in SETTINGS:
         parser.add_argument(row.flag, *ALIASES.get(row.name, []), dest=row.name, default=None, help=_help(row), **_kind(row))
     parser.add_argument("--log-dir", type=Path, help="Folder for the .eval log and the run's records.")
@@ -58,12 +71,10 @@ def _help(row: Setting) -> str:
 def _kind(row: Setting) -> dict[str, Any]:
     if row.kind is bool:
         return {"action": "store_true"}
-    args: dict[str, Any] = {"type": row.kind}
-    if row.many:
-        args |= {"nargs": "*", "action": "extend", "metavar": row.name.split("_")[0].upper()}
     if row.choices:
-        args["choices"] = list(row.choices)
-    return args
+        return {"type": row.kind, "choices": list(row.choices)}
+    many = {"nargs": "+", "action": "extend"} if row.many else {}
+    return {"type": row.kind, "metavar": row.name.rpartition(".")[2].upper(), **many}
 
 
 def spec_of(args: argparse.Namespace) -> RunSpec:
@@ -131,7 +142,9 @@ def _source(args: argparse.Namespace) -> str:
 
 
 def _lists(data: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {k: tuple(data[k]) for k in ("competency", "subcompetency", "task_ids") if k in data}
+    found: dict[str, Any] = {k: tuple(data[k]) for k in ("competency", "subcompetency") if k in data}
+    if "task_ids" in data:
+        found["task_ids"] = tuple(key.strip() for text in data["task_ids"] for key in text.split(",") if key.strip())
     if "context" in data:
         pairs = [text.partition("=") for text in data["context"]]
         if bad := next((k for k, mark, _ in pairs if not mark), None):
@@ -142,15 +155,18 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
-    args = build_parser().parse_args(argv)
     from dotenv import load_dotenv
 
-    load_dotenv(args.env_file)
     try:
+        args = build_parser().parse_args(argv)
+        load_dotenv(args.env_file)
         return _dry_run(args) if args.dry_run else _run(args)
     except UserError as error:
         print(f"Nothing was started. {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
+        print("Interrupted.", file=sys.stderr)
+        return 130
 
 
 def _dry_run(args: argparse.Namespace) -> int:
@@ -169,23 +185,28 @@ def _places(args: argparse.Namespace, run_dir: Path) -> Places:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from pipeline.ledger import open_to_append
     from pipeline.run import Session, Switch, execute, prepare
 
     spec = _resumed_spec(args) if args.resume else spec_of(args)
     run_dir = (args.resume or args.log_dir or _fresh_dir(spec)).absolute()
-    places = _places(args, run_dir)
+    places, fresh = _places(args, run_dir), not run_dir.exists()
     plan = prepare(spec, places)
-    _occupy(run_dir, plan.spec, resume=bool(args.resume))
+    _occupy(places, plan.spec, resume=bool(args.resume))
     switch, progress = Switch(), Progress(sys.stderr)
     signal.signal(signal.SIGINT, _on_interrupt(switch))
-    with places.journal.open("a", encoding="utf-8") as journal:
-        session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
-                          stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
-        try:
-            view = execute(session)
-        finally:
-            progress.end()
-    return _finish(args, session, view)
+    try:
+        with open_to_append(places.journal) as journal:
+            session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
+                              stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
+            execute(session)
+    except UserError:
+        if fresh:
+            shutil.rmtree(run_dir, ignore_errors=True)
+        raise
+    finally:
+        progress.end()
+    return _finish(args, session)
 
 
 def _on_interrupt(switch: Any) -> Any:
@@ -209,9 +230,14 @@ def _sink(journal: Any, progress: Progress, switch: Any, args: argparse.Namespac
     return sink
 
 
-def _finish(args: argparse.Namespace, session: Any, view: Any) -> int:
+def _finish(args: argparse.Namespace, session: Any) -> int:
+    """Write the manifest and print the closing lines, both from the whole journal: a run that went on has several stretches."""
+    from pipeline.events import read_journal
     from pipeline.report.manifest import write_manifest
+    from pipeline.report.view import fold
 
+    with session.places.journal.open("rb") as journal:
+        view = fold(read_journal(journal))
     write_manifest(view, session.places)
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
@@ -227,15 +253,33 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
     """The spec of the run in LOG_DIR, with caps that were given anew.
 
     Raises:
-        UserError: no run is there.
+        UserError: no run is there, or a setting was given that is not the run's own.
     """
     path = args.resume / "spec.json"
     try:
         spec = RunSpec(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
-    raised = {k: vars(args)[k] for k in ("max_cost", "max_calls", "max_tokens", "max_connections") if vars(args).get(k) is not None}
-    return spec.model_copy(update={**raised, "pilot": False})
+    _check_unchanged(args, spec)
+    raised = {k: vars(args)[k] for k in MAY_CHANGE if vars(args).get(k) is not None}
+    return RunSpec(**{**spec.model_dump(), **raised, "pilot": False})
+
+
+def _check_unchanged(args: argparse.Namespace, spec: RunSpec) -> None:
+    table = {row.name: row for row in SETTINGS}
+    for name, given in vars(args).items():
+        role, dot, field = name.partition(".")
+        if given in (None, False) or name in MAY_CHANGE or not (dot or name in table):
+            continue
+        row = table.get(name)
+        if row is not None and row.many:
+            same, flag = _lists({name: given})[name] == getattr(spec, name), row.flag
+        else:
+            same = given == (value_of(spec, row) if row else getattr(spec, role).config.get(field))
+            flag = row.flag if row else f"--{PREFIX[role]}-{field.replace('_', '-')}"
+        if not same:
+            raise UserError(f"{flag} differs from what this run began with.", "A run goes on as it began.",
+                            "Leave the flag out, or start a new run with another --log-dir.")
 
 
 def _fresh_dir(spec: RunSpec) -> Path:
@@ -243,16 +287,18 @@ def _fresh_dir(spec: RunSpec) -> Path:
     return Path("logs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
 
 
-def _occupy(run_dir: Path, spec: RunSpec, resume: bool) -> None:
-    """Make the folder this run's own. The same run in the same folder goes on; another run is refused.
+def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:
+    """Make the folder this run's own. The same run in the same folder goes on; another run that said anything is kept.
 
     Raises:
         UserError: the folder holds another run, or cannot be written.
     """
+    run_dir = places.run_dir
     path = run_dir / "spec.json"
     try:
         (run_dir / "private").mkdir(parents=True, exist_ok=True)
-        if path.exists() and not resume and path.read_text(encoding="utf-8") != spec.canonical():
+        begun = path.exists() and places.journal.exists() and places.journal.stat().st_size > 0
+        if begun and not resume and path.read_text(encoding="utf-8") != spec.canonical():
             raise UserError(f"{run_dir} holds another run.", "", "Name another --log-dir, or go on with that run by --resume.")
         path.write_text(spec.canonical(), encoding="utf-8")
     except OSError as error:

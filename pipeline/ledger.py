@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from pipeline.cost.usage import Usage
 from pipeline.events import Role
@@ -70,9 +70,7 @@ class Ledger:
                 self.earlier_tries[call.task] = max(call.verdict_try, self.earlier_tries.get(call.task, 0))
         self._fresh: dict[tuple[str, int], list[CallId]] = {}
         self.resumed = bool(self.entries)
-        self._file = open(self.path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed by close()
-        if self.path.stat().st_size and not _ends_with_newline(self.path):
-            self._file.write("\n")
+        self._file = open_to_append(self.path)
 
     def sent(self, call: CallId, attempt: int, reserve_cost: float | None, reserve_tokens: int) -> None:
         """Note that a call is about to leave, with what is reserved for it."""
@@ -119,10 +117,15 @@ def _id_fields(call: CallId, attempt: int) -> dict[str, Any]:
             "verdict_try": call.verdict_try, "attempt": attempt}
 
 
-def _ends_with_newline(path: Path) -> bool:
-    with path.open("rb") as f:
-        f.seek(-1, 2)
-        return f.read(1) == b"\n"
+def open_to_append(path: Path) -> TextIO:
+    """A file of lines, open at its end and written line by line; a last line that a crash cut is ended first."""
+    file = path.open("a", encoding="utf-8", buffering=1)
+    if path.stat().st_size:
+        with path.open("rb") as written:
+            written.seek(-1, 2)
+            if written.read(1) != b"\n":
+                file.write("\n")
+    return file
 
 
 def read_ledger(path: Path) -> Iterator[Entry]:

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from inspect_ai.model import GenerateConfig, Model, ModelInfo, get_model, get_model_info, set_model_info
+from pydantic import ValidationError
 
 from pipeline import lanes, wire
 from pipeline.errors import UserError
@@ -17,6 +18,8 @@ NO_INSPECT_RETRIES = {"max_retries": 0}
 LONGEST_CALL = 3600
 """Seconds that a client may wait: as long as the longest call timeout; the door ends a call earlier."""
 CONNECT = 60.0
+MOST_WORDS = 300
+"""Characters that are shown of an error that a provider's package raised."""
 BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": int(CONNECT)}
 """Long answers take more than botocore's default of 60 seconds; passed as the provider's own client options."""
 
@@ -133,11 +136,18 @@ def generate_config(values: dict[str, Any], connections: int) -> GenerateConfig:
     try:
         return GenerateConfig(**{**known, **NO_INSPECT_RETRIES, "max_connections": connections})
     except ValueError as error:
-        raise UserError(f"A generation setting has a value that cannot be used: {_first_line(error)}") from None
+        raise UserError(f"A generation setting has a value that cannot be used: {_first_fault(error)}.") from None
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().replace("\n", " ")[:200]
+def _first_fault(error: ValueError) -> str:
+    """The first field that pydantic refuses, without the value and its own links."""
+    faults = error.errors() if isinstance(error, ValidationError) else []
+    return f"{faults[0]['loc'][0]}: {faults[0]['msg']}" if faults else _short(str(error))
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS].rpartition(" ")[0] + " …"
 
 
 def _unbuildable(name: str, error: BaseException, redact: Redactor) -> UserError:
@@ -145,6 +155,6 @@ def _unbuildable(name: str, error: BaseException, redact: Redactor) -> UserError
 
     if isinstance(error, UserError):
         return error
-    words = redact(re.sub(r"\[/?[a-z ]*\]", "", _first_line(error)))
-    return UserError(f"The model {name} cannot be used: {words}", "",
+    words = _short(redact(re.sub(r"\[/?[a-z ]*\]", "", str(error)).strip().removeprefix("ERROR: "))).rstrip(".")
+    return UserError(f"The model {name} cannot be used: {words}.", "",
                      "Check the provider's name, its key in the environment or .env, and that its package is installed.")

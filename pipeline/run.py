@@ -60,6 +60,12 @@ class Plan:
         tasks, epochs = self.chosen, self.spec.epochs
         return {"solver": len(tasks) * epochs, "judge": sum(len(t.criteria) for t in tasks) * epochs}
 
+    def log_metadata(self) -> dict[str, Any]:
+        """What the .eval log records of the run: settings, data, differences, and which judge prompt with its digest."""
+        return {"spec": self.spec.model_dump(mode="json"), "spec_digest": self.spec.digest,
+                "data": self.record.model_dump(mode="json"), "differences": list(self.differences),
+                "prompt": self.prompt.record().model_dump(mode="json")}
+
     @property
     def record(self) -> events.DataRecord:
         """The public record of the data."""
@@ -102,7 +108,7 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
     Raises:
         UserError: the data cannot be used, nothing is chosen, or a setting does not fit another.
     """
-    _check_names(spec)
+    _check_models(spec)
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
     chosen = tuple(choose(data.tasks, spec))
@@ -117,12 +123,13 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
     return replace(plan, differences=(*said, *_cap_differences(spec)))
 
 
-def _check_names(spec: RunSpec) -> None:
-    for role, model in (("solver", spec.solver.model), ("judge", spec.judge.model)):
-        provider, _, name = model.partition("/")
+def _check_models(spec: RunSpec) -> None:
+    for role, model in (("solver", spec.solver), ("judge", spec.judge)):
+        provider, _, name = model.model.partition("/")
         if not provider or not name:
-            raise UserError(f"The {role} {model!r} names no provider.", "A model is given as provider/model.",
+            raise UserError(f"The {role} {model.model!r} names no provider.", "A model is given as provider/model.",
                             "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
+        _config(model)
 
 
 def _cap_differences(spec: RunSpec) -> tuple[str, ...]:
@@ -273,9 +280,7 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
         "fail_on_error": False, "score_display": False, "log_header_only": True, "ctl_server": False,
         "acp_server": False, "max_samples": max(spec.max_connections, 10), "max_connections": spec.max_connections,
         "model": evaluator.solver.model, "model_roles": {"grader": evaluator.judge.model},
-        "metadata": {"spec": spec.model_dump(mode="json"), "spec_digest": spec.digest,
-                     "data": session.plan.record.model_dump(mode="json"), "differences": list(session.plan.differences),
-                     "prompt": session.plan.prompt.record().model_dump(mode="json")},
+        "metadata": session.plan.log_metadata(),
     }
     known = python_inspect.signature(inspect_ai.eval).parameters
     inspect_ai.eval(task, **{k: v for k, v in wanted.items() if k in known or k == "max_connections"})

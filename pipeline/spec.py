@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -42,6 +43,12 @@ class ModelSpec(BaseModel):
             raise ValueError("a base URL must not carry credentials or a query")
         return url
 
+    @field_validator("config")
+    @classmethod
+    def _finite(cls, config: dict[str, Any]) -> dict[str, Any]:
+        if bad := [name for name, value in config.items() if isinstance(value, float) and not isfinite(value)]:
+            raise ValueError(f"{', '.join(bad)} is no finite number")
+        return config
 
     @field_validator("config")
     @classmethod
@@ -87,7 +94,7 @@ class RunSpec(BaseModel):
     max_connections: int = Field(default=20, ge=1, le=500)
     api_retries: int = Field(default=5, ge=0, le=20)
     call_timeout: int = Field(default=600, ge=1, le=3600)
-    max_cost: float | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
     allow_missing_resources: bool = False

@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task as InspectTask
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, Model, get_model
 from inspect_ai.solver import Solver, solver
+from rich.markup import escape
 
 from pipeline.admission import Admission
 from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
+from pipeline.errors import UserError
+from pipeline.eval import build_parser, spec_of
+from pipeline.events import DifferenceFound
 from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
@@ -21,45 +26,51 @@ from pipeline.ledger import Ledger
 from pipeline.models import build
 from pipeline.models import prepare as prepare_model
 from pipeline.run import Plan, prepare
-from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, SOLVER_DEFAULTS, ModelSpec, Places, ProviderKey, RunSpec
-
-LISTS = ("competency", "subcompetency", "context", "task_ids")
+from pipeline.spec import SOLVER_DEFAULTS, Places, ProviderKey, RunSpec
 
 
 def task_for_inspect(given: dict[str, Any]) -> InspectTask:
     """The Task for the parameters of `pipeline.task.l2_bench`.
 
     Raises:
-        UserError: as `pipeline.run.prepare`.
+        PrerequisiteError: as `pipeline.run.prepare`'s UserError; inspect prints this one without a traceback.
     """
     model = get_model()
-    csv_path, resources = given.pop("csv_path", None), given.pop("resources_dir", None)
-    places = Places(Path.cwd(), Path(csv_path) if csv_path else None, Path(resources) if resources else None)
-    plan = prepare(_spec(given, str(model), csv_path), places)
+    try:
+        plan = _plan(given, model)
+        evaluator = _evaluator(plan, model)
+    except UserError as error:
+        raise PrerequisiteError(f"Nothing was started. {escape(str(error))}") from None
     for text in plan.differences:
-        print(f"Difference from the reference settings: {text}")
-    evaluator = _evaluator(plan, model)
+        _difference(text)
     task = build_task(evaluator, plan.chosen, plan.spec.epochs, plan.data.source.name)
+    task.metadata = {**(task.metadata or {}), **plan.log_metadata()}
     task.config = GenerateConfig(**SOLVER_DEFAULTS)  # inspect's own flags, such as --temperature, beat these
     task.solver = [_bind(evaluator, plan), task.solver]  # type: ignore[assignment]
     return task
 
 
-def _spec(given: dict[str, Any], model: str, csv_path: str | None) -> RunSpec:
-    values = dict(given)
-    judge = values.pop("scorer_model", None) or ("demo/judge" if model.startswith("demo/") else REFERENCE_JUDGE)
-    for name in LISTS:
-        value = values.get(name)
-        if value is not None:
-            values[name] = tuple(str(v) for v in value) if isinstance(value, list | tuple) else (str(value),)
-    if "context" in values:
-        values["context"] = tuple(tuple(text.split("=", 1)) for text in values["context"])
-    values["verdict_retries"] = values.pop("judge_verdict_retries", 0)
-    values["verdict_parser"] = values.pop("judge_verdict_parser", "strict")
-    values.setdefault("source", "local" if csv_path else "demo")
-    values["solver"] = ModelSpec(model=model, config=SOLVER_DEFAULTS)
-    values["judge"] = ModelSpec(model=judge, config=JUDGE_DEFAULTS)
-    return RunSpec(**values)
+def _plan(given: dict[str, Any], model: Model) -> Plan:
+    """The plan of the command line that has these parameters as its flags."""
+    words = ["--model", str(model)]
+    for name, value in given.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            words += [flag] if value else []
+        else:
+            words += [f"{flag}={v}" for v in (value if isinstance(value, list | tuple) else [value])]
+    args = build_parser().parse_args(words)
+    return prepare(spec_of(args), Places(Path.cwd(), args.csv_path, args.resources_dir))
+
+
+def _difference(text: str) -> None:
+    print(f"Difference from the reference settings: {text}")
+
+
+def _say(event: Any) -> None:
+    """Of a run's events, inspect's own user is told what makes the score not comparable; the log has the rest."""
+    if isinstance(event, DifferenceFound):
+        _difference(event.text)
 
 
 def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
@@ -67,7 +78,7 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
     meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
     folder = tempfile.TemporaryDirectory(prefix="l2bench-")
-    door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=lambda event: None,
+    door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=_say,
                 connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=Redactor())
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
     judge = _judge(spec, plan, meter.capped)

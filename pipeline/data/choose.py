@@ -28,7 +28,7 @@ def subset(tasks: Sequence[Task], spec: RunSpec) -> list[Task]:
     """Tasks that pass every filter of the spec; any value of one filter is enough.
 
     Names are compared without regard to case and to the number of blanks, and otherwise exactly; a competency may
-    also be given by the number it begins with ("03").
+    also be given by the number it begins with ("03", or "3": inspect hands on `-T competency=03` as 3).
 
     Raises:
         UserError: a name or id is unknown, or no task passes.
@@ -122,8 +122,9 @@ def _known(wanted: Sequence[str], have: Iterable[str], what: str, flag: str) -> 
         UserError: one of them is in no task.
     """
     names = {_fold(name): name for name in have}
-    numbers = {folded.partition(".")[0]: folded for folded in names if folded.partition(".")[0].isalnum()}
-    found = {name: _fold(name) if _fold(name) in names else numbers.get(_fold(name), "") for name in wanted}
+    heads = {folded: folded.partition(".")[0] for folded in names}
+    numbers = {head.lstrip("0"): folded for folded, head in heads.items() if head.isalnum()}
+    found = {name: _fold(name) if _fold(name) in names else numbers.get(_fold(name).lstrip("0"), "") for name in wanted}
     unknown = [name for name, folded in found.items() if not folded]
     if unknown:
         raise UserError(

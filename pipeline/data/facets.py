@@ -23,7 +23,9 @@ MAX_LITERAL_CHARS = 20_000
 _NOT_A_VALUE = {"", "nan", "none", "null", "<na>", "nat", "#n/a"}
 _BREAKS = re.compile(r"[\r\n;|]+")
 _PAIR = re.compile(r"\s*(?:[-*•–]\s+|\d+[.)]\s+)?([^:：]+?)\s*[:：]\s*(.*)", re.DOTALL)
-_INLINE_PAIR = re.compile(r"\s*[^\W\d_][\w \-/()]{0,40}:\s+\S.*", re.DOTALL)
+_BARE_WORD = re.compile(r"(?<=[:,\[(\s])(?:nan|null|true|false)(?=\s*[,}\])])", re.IGNORECASE)
+_PYTHON_WORD = {"true": "True", "false": "False"}
+_INLINE_PAIR = re.compile(r"\s*[\"']?[^\W\d_][\w \-/()]{0,40}[\"']?:\s+\S.*", re.DOTALL)
 
 
 def parse_variables(text: str) -> Facets | None:
@@ -35,7 +37,9 @@ def parse_variables(text: str) -> Facets | None:
     stripped = text.strip()
     if not stripped:
         return {}
-    pairs = _structured(stripped) if stripped[0] in "{[(" else None
+    if re.sub(r"\s", "", stripped) in ("{}", "[]", "()"):
+        return {}
+    pairs = _structured(stripped) if stripped[0] in "{[(\"'" else None
     if pairs is None:
         pairs = _lines(stripped.strip("{}"))
     return _clean(pairs) if pairs else None
@@ -45,12 +49,17 @@ def _structured(text: str) -> list[tuple[str, Any]] | None:
     """Pairs of a JSON or Python literal; None where it is neither, or holds no pairs."""
     if len(text) > MAX_LITERAL_CHARS:
         return None
-    for reader in (json.loads, ast.literal_eval):
+    for reader in (json.loads, ast.literal_eval, _mixed_literal):
         try:
             return _pairs(reader(text)) or None
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
     return None
+
+
+def _mixed_literal(text: str) -> Any:
+    """A Python literal with bare words of JSON or pandas in it, as a dict printed from a table has them."""
+    return ast.literal_eval(_BARE_WORD.sub(lambda word: _PYTHON_WORD.get(word[0].lower(), "None"), text))
 
 
 def _pairs(value: Any) -> list[tuple[str, Any]]:
@@ -63,11 +72,18 @@ def _pairs(value: Any) -> list[tuple[str, Any]]:
         for key, item in value.items():
             found += _pairs(item) if isinstance(item, dict) else [(str(key), item)]
         return found
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and not isinstance(value[1], tuple):
+    if isinstance(value, str):
+        return _lines(value)
+    if isinstance(value, tuple) and _is_pair(value):
         return [(value[0], value[1])]
     if isinstance(value, list | tuple | set):
-        return [pair for item in value for pair in (_lines(item) if isinstance(item, str) else _pairs(item))]
+        return [pair for item in value for pair in ([tuple(item)] if isinstance(item, list) and _is_pair(item) else _pairs(item))]
     return []
+
+
+def _is_pair(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether two things stand for a key and its value, rather than for two pairs or two values."""
+    return len(value) == 2 and isinstance(value[0], str) and ":" not in value[0] and not isinstance(value[1], tuple | dict)
 
 
 def _lines(text: str) -> list[tuple[str, Any]]:
@@ -104,11 +120,19 @@ def _bracketed(value: str) -> Any:
 def _clean(pairs: list[tuple[str, Any]]) -> Facets:
     found: dict[str, list[str]] = {}
     for key, value in pairs:
-        values = value if isinstance(value, list | tuple | set) else [value]
-        kept = [short for item in values if (short := category(item))]
+        kept = [short for item in _flat(value) if (short := category(item))]
         known = found.setdefault(normal_key(key), [])
         known += [item for item in dict.fromkeys(kept) if item not in known]
     return {key: tuple(values) for key, values in found.items() if key and values}
+
+
+def _flat(value: Any, depth: int = 3) -> Iterable[Any]:
+    """One value, or the values of a list and of the lists within it; a set's in sorted order, which never changes."""
+    if not depth or not isinstance(value, list | tuple | set):
+        yield value
+        return
+    for item in sorted(value, key=str) if isinstance(value, set) else value:
+        yield from _flat(item, depth - 1)
 
 
 def normal_key(key: str) -> str:

@@ -67,7 +67,7 @@ def not_repeated(spec: RunSpec) -> tuple[str, ...]:
 
 
 def _row(spec: RunSpec, row: Setting) -> list[str]:
-    value = _value(spec, row)
+    value = value_of(spec, row)
     if row.name == "judge.model":
         default = DEMO_JUDGE if spec.solver.model.startswith("demo/") else row.default
     elif row.name == "judge.reasoning_tokens":
@@ -84,7 +84,8 @@ def _row(spec: RunSpec, row: Setting) -> list[str]:
     return [w for v in values for w in _pair(row.flag, v)]
 
 
-def _value(spec: RunSpec, row: Setting) -> Any:
+def value_of(spec: RunSpec, row: Setting) -> Any:
+    """What the spec says of one setting; a context variable as KEY=VALUE."""
     role, dot, name = row.name.partition(".")
     if not dot:
         value = getattr(spec, row.name)

@@ -45,11 +45,35 @@ def test_a_task_that_was_not_scored_exits_1_and_is_explained(fake, tmp_path, cap
 
 
 @pytest.mark.parametrize("more", [["--task-ids", "99"], ["--competency", "no such"], ["--scorer-temperature", "0", "--scorer-reasoning-tokens", "9"],
-                                  ["--max-cost", "1"], ["--solver-temperature=0", "--context", "level"], ["--epochs", "0"]])
-def test_nothing_is_started_where_something_does_not_fit(fake, tmp_path, capsys, more):
-    assert main(flags(fake, tmp_path, *more)) == 2
+                                  ["--solver-temperature=0", "--context", "level"], ["--epochs", "0"],
+                                  ["--no-such-flag"], ["--sampling", "some"], ["--sample-limit", "many"], ["--competency"],
+                                  ["--solver-logit-bias", "hello"], ["--solver-temperature", "nan"], ["--max-cost", "inf"]])
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_nothing_is_started_where_something_does_not_fit(fake, tmp_path, capsys, more, dry):
+    assert main(flags(fake, tmp_path, *more, *dry)) == 2
     out = capsys.readouterr()
-    assert out.err.strip().splitlines()[-1] and "Traceback" not in out.err and not out.out and not fake.received()
+    assert out.err.startswith("Nothing was started. ") and len(out.err.splitlines()) < 5 and "Traceback" not in out.err
+    assert not out.out and not fake.received() and not (tmp_path / "logs").exists()
+
+
+def test_a_cap_in_money_is_refused_where_no_price_is_known(fake, tmp_path, capsys):
+    assert main(flags(fake, tmp_path, "--max-cost", "1")) == 2
+    assert "--max-calls" in capsys.readouterr().err and not fake.received() and not (tmp_path / "logs").exists()
+
+
+def test_a_folder_in_which_nothing_was_started_serves_the_corrected_command(fake, tmp_path, capsys):
+    (tmp_path / "logs").mkdir()
+    assert main(flags(fake, tmp_path, "--model", "nosuch/solver")) == 2
+    assert main(flags(fake, tmp_path)) == 0
+
+
+def test_a_run_goes_on_only_as_it_began(fake, tmp_path, capsys):
+    assert main(flags(fake, tmp_path, "--task-ids", "1,2", "--scorer-seed", "0")) == 0
+    same = flags(fake, tmp_path, "--resume", str(tmp_path / "logs"), "--task-ids", "1", "2")
+    assert main(same) == 0 and len(fake.received()) == 8
+    for more in (["--epochs", "3"], ["--judge-verdict-parser", "lenient"], ["--scorer-seed", "1"], ["--competency", "01"]):
+        assert main([*same, *more]) == 2
+        assert f"{more[0]} differs from what this run began with" in capsys.readouterr().err
 
 
 def test_a_missing_key_is_a_message_without_a_traceback(fake, tmp_path, capsys, monkeypatch):

@@ -23,7 +23,7 @@ def test_inspect_eval_answers_and_judges_a_subset_with_a_judge_of_ones_choice(fa
     csv_path, resources = tasks_file(tmp_path, 5)
     fake.script("judge", {"text": "**true**", "match": "point 2 of task 4"})
     result = inspect(
-        "eval", "pipeline/task.py", "--model", SOLVER, "-T", f"scorer_model={JUDGE}", "-T", "competency=02. Competency",
+        "eval", "pipeline/task.py", "--model", SOLVER, "-T", f"scorer_model={JUDGE}", "-T", "competency=02",
         "-T", f"csv_path={csv_path}", "-T", f"resources_dir={resources}", "-T", "prompt_source=own", "--log-dir", str(tmp_path / "logs"),
         "--display", "none", FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL=f"{fake.url}/v1")
     assert result.returncode == 0, result.stderr
@@ -34,7 +34,22 @@ def test_inspect_eval_answers_and_judges_a_subset_with_a_judge_of_ones_choice(fa
     scores = {s.id: s.scores["l2_bench_scorer"] for s in log.samples}
     assert log.status == "success" and scores["1"].value == 1.0 and scores["4"].metadata["outcome"] == "judge_unparsable"
     assert log.results.scores[0].metrics["mean"].value == 1.0, "a task without a score is left out of inspect's mean"
+    assert log.eval.metadata["prompt"]["digest"] and log.eval.metadata["spec"]["competency"] == ["2"]
     assert "canary" not in result.stdout + result.stderr
+
+
+def test_inspect_eval_says_in_one_sentence_why_nothing_was_started(tmp_path):
+    for given in ("competency=no such", "context=level", "sampling=some", "csv_path=absent.csv"):
+        result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "-T", given, "--log-dir", str(tmp_path / "logs"),
+                         "--display", "plain")
+        said = result.stdout + result.stderr
+        assert result.returncode != 0 and "Nothing was started. " in said and "Traceback" not in said, said
+
+
+def test_inspect_eval_reads_the_data_set_that_the_environment_names(tmp_path):
+    result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "--log-dir", str(tmp_path / "logs"), "--display", "plain",
+                     TASKS_REPO="somebody/a-set", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
+    assert result.returncode != 0 and "somebody/a-set" in result.stdout + result.stderr
 
 
 def test_inspect_opens_the_logs_of_our_own_runs(fake, tmp_path):

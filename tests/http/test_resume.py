@@ -19,6 +19,7 @@ from inspect_ai.log import read_eval_log
 from pipeline.events import read_journal
 from pipeline.ledger import read_ledger
 from pipeline.report.view import RunView, fold
+from pipeline.verify import verify
 from tests.http.fake_llm import FakeLLM
 from tests.http.runs import JUDGE, SOLVER, evaluate, tasks_file
 
@@ -75,6 +76,7 @@ def test_a_killed_command_goes_on_without_paying_twice_and_keeps_every_verdict(c
     assert last.returncode == 0 and kept <= cli.answered()
     assert PLANNED <= len(cli.fake.received()) <= PLANNED + 2 * 3
     assert cli.view().counts()["scored"] == 12 and cli.view().status == "finished" and len(verdicts) >= 3
+    assert verify(cli.logs) == [], "the manifest tells the whole run, not its last stretch"
     assert verdicts <= {(a.task, c) for a in cli.view().attempts.values() for c, v in a.verdicts.items() if v.verdict is not None}
     assert json.loads(out)["exit_code"] == 0 and json.loads(out)["counts"]["scored"] == 12
 
@@ -92,6 +94,16 @@ def test_an_interrupted_command_exits_130_with_a_readable_log_and_goes_on(cli):
     again = cli.start(True)
     again.communicate(timeout=90)
     assert again.returncode == 0 and len(cli.fake.received()) == PLANNED and cli.view().counts()["scored"] == 12
+
+
+def test_a_journal_that_was_cut_in_the_middle_of_a_line_still_serves(cli):
+    cli.start().communicate(timeout=90)
+    journal = cli.logs / "events.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[: len(whole) - 40])
+    out, _ = cli.start(True, "--json").communicate(timeout=90)
+    assert cli.view().resumes == 1, "the start of the second stretch was glued to the cut line"
+    assert verify(cli.logs) == [] and json.loads(out)["counts"]["scored"] == 12 and len(cli.fake.received()) == PLANNED
 
 
 def test_a_ledger_that_was_cut_in_the_middle_of_a_line_still_serves(fake, tmp_path):

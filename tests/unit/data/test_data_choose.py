@@ -46,6 +46,7 @@ def keys(**options) -> list[str]:
         ({"competency": ("01. plan",)}, ["3", "007"]),
         ({"competency": ("03. Assess", "02. Teach")}, ["10", "7"]),
         ({"competency": ("03",)}, ["7"]),
+        ({"competency": ("3",)}, ["7"]),
         ({"subcompetency": ("02b. Explain",)}, ["10"]),
         ({"subcompetency": ("01A.  course", "01b. Lesson")}, ["3", "007"]),
         ({"context": (("Level", "a1"),)}, ["3", "7"]),

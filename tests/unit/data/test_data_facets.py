@@ -18,6 +18,9 @@ WANTED = {"learner age": ("adults",), "level": ("A1",), "class size": ("12",)}
         '[{"name": "Learner Age", "value": "adults"}, {"name": "level", "value": "A1"}, {"name": "class size", "value": 12}]',
         '["Learner Age: adults", "level: A1", "class size: 12"]',
         "[('Learner Age', 'adults'), ('level', 'A1'), ('class size', 12)]",
+        '[["Learner Age", "adults"], ["level", "A1"], ["class size", 12]]',
+        '"Learner Age: adults; level: A1; class size: 12"',
+        "{'Learner Age': 'adults', 'level': 'A1', 'class size': 12, 'purpose': nan}",
         '{"learner": {"Learner Age": "adults", "level": "A1"}, "class size": "12"}',
         "Learner Age: adults\nlevel: A1\nclass size: 12",
         "Learner Age: adults\r\nlevel: A1\r\n\r\nclass size: 12",
@@ -41,6 +44,9 @@ def test_every_form_is_read_alike(text):
     [
         ('{"skills": ["reading", "writing"]}', ("reading", "writing")),
         ("{'skills': ('reading', 'writing', 'reading')}", ("reading", "writing")),
+        ("{'skills': {'writing', 'reading'}}", ("reading", "writing")),
+        ('{"skills": [["reading"], "writing"]}', ("reading", "writing")),
+        ("{'skills': ['reading', 'writing'], 'level': nan}", ("reading", "writing")),
         ("skills: [reading, 'writing']", ("reading", "writing")),
         ("skills: reading; writing", ("reading", "writing")),
         ("skills: reading\nskills: writing", ("reading", "writing")),
@@ -64,6 +70,11 @@ def test_prose_and_empty_values_are_no_category(value):
 
 def test_seven_words_and_sixty_characters_are_still_a_category():
     assert parse_variables("k: a b c d e f g")["k"] and parse_variables("k: " + "x" * 60)["k"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "{}", "[ ]", "()"])
+def test_an_empty_cell_in_any_form_has_no_variables_and_is_read(text):
+    assert parse_variables(text) == {}
 
 
 @pytest.mark.parametrize(
