@@ -14,8 +14,9 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
-from pipeline.cost.meter import Meter, Worst
-from pipeline.cost.prices import Price, repriced
+from pipeline.cost.bounds import UNBOUNDED_OUTPUT, most_output
+from pipeline.cost.meter import Amount, Meter, Worst
+from pipeline.cost.prices import Price, repriced, worst_cost
 from pipeline.cost.usage import Usage
 from pipeline.fault_words import told
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
@@ -25,10 +26,6 @@ from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
-UNBOUNDED_OUTPUT = 1024
-"""Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
-
-
 KEY_LIMITS = 3
 """Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
 
@@ -187,7 +184,9 @@ class Door:
             if reservation is not None:
                 return reservation
             if not self._under_way:
-                self.close("capped", "The cap was reached: the next call could have passed it.")
+                money = worst_cost(worst.input_tokens, worst.output_tokens, role.price) if role.price else 0.0
+                need = Amount(money, 1, worst.tokens)
+                self.close("capped", f"The cap was reached: {self.meter.lack(need, 'the next call')}")
                 raise Closed
             slot.left()
             await self.settled()
@@ -328,4 +327,4 @@ def with_output_bound(config: GenerateConfig, capped: bool) -> tuple[GenerateCon
     reasoning = config.reasoning_tokens or 0
     if config.max_tokens is None and capped:
         config = config.model_copy(update={"max_tokens": reasoning + UNBOUNDED_OUTPUT})
-    return config, (config.max_tokens or reasoning + UNBOUNDED_OUTPUT) + reasoning
+    return config, most_output(config.max_tokens, reasoning)

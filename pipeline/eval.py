@@ -97,7 +97,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(f"A setting has a value that cannot be used: {_first(error)}") from None
+        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
 
 
 def _first(error: ValueError) -> str:
@@ -227,7 +227,7 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
     """The spec of the run in LOG_DIR, with caps that were given anew.
 
     Raises:
-        UserError: no run is there.
+        UserError: no run is there, or a cap is no cap.
     """
     path = args.resume / "spec.json"
     try:
@@ -235,7 +235,10 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
     except (OSError, ValueError):
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
     raised = {k: vars(args)[k] for k in ("max_cost", "max_calls", "max_tokens", "max_connections") if vars(args).get(k) is not None}
-    return spec.model_copy(update={**raised, "pilot": False})
+    try:
+        return RunSpec(**{**spec.model_dump(), **raised, "pilot": False})
+    except ValueError as error:
+        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
 
 
 def _fresh_dir(spec: RunSpec) -> Path:

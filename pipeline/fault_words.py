@@ -6,6 +6,7 @@ For the page, the journal and the log alike. Never quotes a request or a key: th
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipeline.cost.meter import dollars
 from pipeline.events import Role
 from pipeline.faults import Fault
 from pipeline.ledger import Entry
@@ -38,7 +39,6 @@ def money_spent(entries: Sequence[Entry]) -> str:
     cost = sum(e.cost or 0.0 for e in charged)
     if not cost:
         return "No money was spent on it."
-    shown = f"${cost:,.2f}" if cost >= 0.995 else f"${cost:.4f}" if cost >= 0.0001 else "less than $0.0001"
     if any(e.cost_source == "reserve" for e in charged):
-        return f"It may have been billed: {shown} is counted for it, the most it can cost."
-    return f"It cost {shown}."
+        return f"It may have been billed: {dollars(cost)} is counted for it, the most it can cost."
+    return f"It cost {dollars(cost)}."

@@ -31,7 +31,7 @@ from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import Ledger
 from pipeline.models import build
-from pipeline.report.comparability import differences
+from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
@@ -114,7 +114,7 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
                      available=len(subset(data.tasks, spec)))
     plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
     said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
-    return replace(plan, differences=(*said, *_cap_differences(spec)))
+    return replace(plan, differences=(*said, *cap_differences(spec)))
 
 
 def _check_names(spec: RunSpec) -> None:
@@ -123,20 +123,6 @@ def _check_names(spec: RunSpec) -> None:
         if not provider or not name:
             raise UserError(f"The {role} {model!r} names no provider.", "A model is given as provider/model.",
                             "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
-
-
-def _cap_differences(spec: RunSpec) -> tuple[str, ...]:
-    capped = any(c is not None for c in (spec.max_cost, spec.max_calls, spec.max_tokens))
-    if not capped or spec.judge.config.get("max_tokens") is not None:
-        return ()
-    config, _ = with_output_bound(_config(spec.judge), True)
-    return (f"judge answers limited to {config.max_tokens} tokens beside its reasoning, for the cap",)
-
-
-def _config(spec: ModelSpec) -> Any:
-    from pipeline.models import generate_config
-
-    return generate_config(spec.config, 1)
 
 
 @dataclass
@@ -187,7 +173,8 @@ class Session:
                     timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
         solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
         judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped)
-        self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, Admission(meter, door), self.say,
+        admission = Admission(meter, door, self.plan.estimate.judge.per_call)
+        self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, admission, self.say,
                                    spec.verdict_retries, spec.verdict_parser)
         self._carry_over(ledger, meter)
         return self.evaluator

@@ -87,7 +87,7 @@ class RunSpec(BaseModel):
     max_connections: int = Field(default=20, ge=1, le=500)
     api_retries: int = Field(default=5, ge=0, le=20)
     call_timeout: int = Field(default=600, ge=1, le=3600)
-    max_cost: float | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0, le=1e9)
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
     allow_missing_resources: bool = False
