@@ -29,7 +29,7 @@ from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
-from pipeline.ledger import Ledger
+from pipeline.ledger import Entry, Ledger
 from pipeline.models import build
 from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.view import Fold, RunView
@@ -127,7 +127,7 @@ def _check_names(spec: RunSpec) -> None:
 
 @dataclass
 class Session:
-    """One stretch of a run: the door, the evaluator and what was said so far."""
+    """One stretch of a run: the door, the evaluator and what was said so far. `earlier` holds calls from before its start."""
 
     plan: Plan
     places: Places
@@ -136,6 +136,7 @@ class Session:
     switch: Switch
     stop_grace: float = 20.0
     resumed: bool = False
+    earlier: tuple[Entry, ...] = ()
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
     _ended: int = 0
@@ -182,6 +183,8 @@ class Session:
     def _carry_over(self, ledger: Ledger, meter: Meter) -> None:
         self.resumed = self.resumed or ledger.resumed
         self.say(_started(self.plan, self.resumed))
+        for entry in self.earlier:
+            ledger.came_back(entry)
         for calls in ledger.entries.values():
             for entry in calls:
                 tokens = entry.usage.total if entry.usage and entry.usage.total is not None else entry.reserve_tokens

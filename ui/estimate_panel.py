@@ -39,11 +39,6 @@ class Worked:
     limit: float | None
 
     @property
-    def public(self) -> dict[str, Any]:
-        """The estimate as it goes into the journal."""
-        return self.estimate.model_dump(mode="json")
-
-    @property
     def billed(self) -> bool:
         """Whether anything of the run can cost money: not where every model runs on this machine."""
         return self.estimate.total is None or default_cap(self.estimate) is not None
