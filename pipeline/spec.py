@@ -18,6 +18,8 @@ from pipeline.errors import UserError
 SOLVER_DEFAULTS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 4096}
 JUDGE_DEFAULTS: dict[str, Any] = {"reasoning_tokens": 1024}
 _KEY_HEADER = re.compile(r"authorization|cookie|api[-_]?key|token|secret", re.I)
+PINNED = "pinned"
+"""Beside a key: the one IP address that its endpoint's name may stand for."""
 REFERENCE_JUDGE = "bedrock/us.anthropic.claude-sonnet-4-6"
 
 

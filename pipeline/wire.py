@@ -32,14 +32,17 @@ class CallError(Exception):
 
 
 class Tap:
-    """The hooks on one model's HTTP client."""
+    """The hooks on one model's HTTP client. `pinned` is the IP to connect to in place of asking for the name again."""
 
-    def __init__(self, redact: Redactor) -> None:
-        self.redact = redact
+    def __init__(self, redact: Redactor, pinned: str = "") -> None:
+        self.redact, self.pinned = redact, pinned
 
     async def on_request(self, request: Any) -> None:
-        """An httpx request is about to leave."""
+        """An httpx request is about to leave. Its Host header, and the name that TLS checks, stay the endpoint's own."""
         self._leaves(lambda: request.content)
+        if self.pinned:
+            request.extensions = {**request.extensions, "sni_hostname": request.url.host}
+            request.url = request.url.copy_with(host=self.pinned)
 
     async def on_response(self, response: Any) -> None:
         """An httpx response is there. Its text loses any key before the SDK, and inspect's log behind it, read it."""
@@ -119,9 +122,9 @@ def _plain_usage(usage: Any) -> bool:
         for n in (usage.get(details) or {}).values())
 
 
-def watch(model: Any, redact: Redactor) -> None:
+def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
     """Hang the hooks on the client of an inspect Model, once, and keep keys out of whatever its provider raises."""
-    api, tap = model.api, Tap(redact)
+    api, tap = model.api, Tap(redact, pinned)
     if getattr(api, "l2bench_watched", False):
         return
     api.l2bench_watched = True

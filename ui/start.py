@@ -13,7 +13,6 @@ from pipeline.cost.prices import price_for
 from pipeline.errors import UserError
 from runner.local_model import LOCAL
 from runner.probing import probe_models
-from runner.providers.catalogue import provider
 from runner.providers.models import ModelLists
 from runner.service import RunService
 from ui import visitor
@@ -55,15 +54,10 @@ def keys_of(room: Room, values: dict[str, Any], request: gr.Request) -> Keys:
 
 async def live_prices(room: Room, values: dict[str, Any], keys: Keys) -> dict[str, Any]:
     """Prices from the providers' own lists, by the model's id; empty where the lists give none."""
-    found: dict[str, Any] = {}
-    for role, fields in (("solver", keys.solver), ("judge", keys.judge)):
-        provider_id, model = str(values[f"{role}_provider"]), str(values[f"{role}_model"] or "").strip()
-        if provider(provider_id).listing is None or not model or fields is None:
-            continue
-        info = (await room.lists.get(provider_id, fields)).find(model)
-        if info and info.pricing:
-            found[info.id] = {"id": info.id, "pricing": dict(info.pricing), "context_length": info.context}
-    return found
+    return await room.lists.prices(
+        (str(values[f"{role}_provider"]), str(values[f"{role}_model"] or "").strip(), fields)
+        for role, fields in (("solver", keys.solver), ("judge", keys.judge))
+    )
 
 
 async def prepare(

@@ -158,7 +158,7 @@ class Live {
     node.hidden = seconds == null;
     if (seconds == null) return;
     const until = Date.now() + seconds * 1000;
-    const tell = () => { node.textContent = say(this.w, "live_waiting", { reason, role: this.w[`est_${role}`] || role, seconds: Math.max(0, Math.ceil((until - Date.now()) / 1000)) }); };
+    const tell = () => { node.textContent = say(this.w, "live_waiting", { reason: this.w[`wait_${reason}`] || reason, role: this.w[`est_${role}`] || role, seconds: Math.max(0, Math.ceil((until - Date.now()) / 1000)) }); };
     tell();
     this.countdown = setInterval(tell, 1000);
   }

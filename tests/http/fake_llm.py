@@ -101,7 +101,7 @@ def handler(state: State, dialect: str) -> Any:
         state.calls[role] = state.calls.get(role, 0) + 1
         keys = [request.headers.get(h, "") for h in ("authorization", "x-api-key", "x-goog-api-key")]
         state.journal.append({"t": time.time(), "dialect": dialect, "path": request.url.path, "model": model, "role": role,
-                              "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
+                              "host": request.headers.get("host", ""), "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
         await asyncio.sleep(step.get("delay", 0))
         if step.get("echo_key"):
             step["error"] = f"Incorrect API key provided: {state.journal[-1]['key']}."

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.judging.outcomes import Outcome
+from pipeline.spec import Credentials, ModelSpec, ProviderKey
 from tests.http.fake_llm import FakeLLM
 from tests.http.runs import Done, evaluate
 
@@ -82,3 +83,14 @@ def test_a_judges_fault_names_the_judge(fake, tmp_path):
     fake.script("judge", {"status": 402, "error": "Insufficient Balance", "every": True})
     view = run(fake, tmp_path).view
     assert view.reason.startswith("Judge: ") and "Insufficient Balance. Add credit" in view.reason
+
+
+def test_an_endpoint_is_called_at_the_address_that_was_checked_under_its_own_name(fake, tmp_path):
+    """A name that answers with another address once it has been checked reaches nothing else."""
+    port = fake.url.rsplit(":", 1)[1]
+    url = f"http://endpoint.invalid:{port}/v1"
+    models = {role: ModelSpec(model=f"openai-api/custom/{role}", base_url=url) for role in ("solver", "judge")}
+    pinned = ProviderKey({"api_key": "canary-solver-000111", "pinned": "127.0.0.1"})
+    done = run(fake, tmp_path, **models, credentials=Credentials(pinned, pinned))
+    assert done.only().outcome is Outcome.SCORED
+    assert {r["host"] for r in fake.received()} == {f"endpoint.invalid:{port}"}
