@@ -85,7 +85,8 @@ _FILTER = re.compile(
 _KEY = re.compile(
     r"api[_ -]?key[_ ](?:is )?(?:not valid|invalid|expired)|key was reported as leaked"
     r"|invalid[_ ]api[_ ]key|incorrect api key|API_KEY_INVALID|UnrecognizedClient|InvalidSignature|ExpiredToken"
-    r"|InvalidClientToken|security token .{0,30}(?:invalid|expired)|signature we calculated", re.I)
+    r"|InvalidClientToken|IncompleteSignature|MissingAuthenticationToken|security token .{0,30}(?:invalid|expired)"
+    r"|signature we calculated", re.I)
 _CLOSED = re.compile(
     r"(?:organization|account|consumer).{0,60}(?:disabled|suspended|deactivated)|(?:location|country|region).{0,40}not supported"
     r"|insufficient permissions|missing scopes|requires terms acceptance|use case details", re.I)
