@@ -26,6 +26,8 @@ ENVIRONMENT = {
 """Environment variables of the reference pipeline, by the setting they give a default to."""
 ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
 OWN_STOP_GRACE = 5.0
+PLACES = "private/places.json"
+"""In a run's folder: paths of a local tasks file and of its resources, so that the run can go on by its folder alone."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -165,7 +167,11 @@ def _dry_run(args: argparse.Namespace) -> int:
 
 
 def _places(args: argparse.Namespace, run_dir: Path) -> Places:
-    return Places(run_dir, args.csv_path, args.resources_dir, eval_dir=run_dir)
+    """Where the tasks are; a run that goes on finds them where it found them before."""
+    csv_path, resources_dir = args.csv_path, args.resources_dir
+    if args.resume and csv_path is resources_dir is None and (run_dir / PLACES).exists():
+        csv_path, resources_dir = (Path(p) if p else None for p in json.loads((run_dir / PLACES).read_text(encoding="utf-8")))
+    return Places(run_dir, csv_path, resources_dir, eval_dir=run_dir)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -176,6 +182,8 @@ def _run(args: argparse.Namespace) -> int:
     places = _places(args, run_dir)
     plan = prepare(spec, places)
     _occupy(run_dir, plan.spec, resume=bool(args.resume))
+    paths = [str(p.absolute()) if p else None for p in (places.csv_path, places.resources_dir)]
+    (run_dir / PLACES).write_text(json.dumps(paths), encoding="utf-8")
     switch, progress = Switch(), Progress(sys.stderr)
     signal.signal(signal.SIGINT, _on_interrupt(switch))
     with places.journal.open("a", encoding="utf-8") as journal:

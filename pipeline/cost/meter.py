@@ -215,7 +215,7 @@ class Meter:
         for name, cap in (("cost", self.cap.cost), ("calls", self.cap.calls), ("tokens", self.cap.tokens)):
             left = 0 if cap is None else max(0, cap - getattr(state.spent, name) - getattr(state.reserved, name))
             if cap is not None and getattr(need, name) > left:
-                asked, free, whole = (dollars(n) if name == "cost" else f"{n:,} {name}" for n in (getattr(need, name), left, cap))
+                asked, free, whole = (_said(n, name) for n in (getattr(need, name), left, cap))
                 return f"{what} may need up to {asked}, and {free} of {whole} are left. Raise it to go on."
         return f"{what} could have passed it. Raise it to go on."
 
@@ -286,6 +286,10 @@ def _charge(reservation: Reservation, usage: Usage | None, price: Price | None) 
     if price.free:
         return Charge(0.0, "free")
     return Charge(reservation.cost, "reserve") if found is None else Charge(found, "table")
+
+
+def _said(amount: float, name: str) -> str:
+    return dollars(amount) if name == "cost" else f"{amount:,} {name if amount != 1 else name[:-1]}"
 
 
 def dollars(amount: float) -> str:

@@ -156,3 +156,10 @@ def test_a_dry_run_names_the_cap_and_says_where_nothing_would_start_under_it(cap
     given = ["--model", "demo/strong", "--dry-run", "--sample-limit", "2"]
     assert main([*given, "--max-calls", "5000"]) == 0 and "Cap       5,000 calls" in capsys.readouterr().out
     assert main([*given, "--max-calls", "3"]) == 0 and "nothing would start" in capsys.readouterr().out
+
+
+def test_a_run_on_a_local_file_goes_on_by_its_folder_alone(fake, tmp_path, capsys):
+    given = flags(fake, tmp_path, "--max-calls", "4")
+    assert main(given) == 1 and len(fake.received()) == 4
+    assert main(["--resume", str(tmp_path / "logs"), "--max-calls", "100"]) == 0
+    assert len(fake.received()) == 8 and "scored 2" in capsys.readouterr().out
