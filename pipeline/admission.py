@@ -1,15 +1,15 @@
 """Which tasks may start under the cap: one that could not be finished is not begun, so that money is not spent on halves.
 
 What a task needs is the worst case of its solver call and a high figure for each judge call: first a cautious prior,
-then, once some were seen, the dearest of them with half as much again. Each single call still reserves its true worst
-case at the door, so the cap holds whatever is admitted here.
+then, once some were seen, the dearest of them with half as much again. A task that has the cap to itself starts where its
+likely need fits. Each single call still reserves its true worst case at the door, so the cap holds whatever is admitted.
 """
 
 import asyncio
 from dataclasses import dataclass, field
 
 from pipeline.cost.bounds import upper_bound
-from pipeline.cost.meter import Meter
+from pipeline.cost.meter import Amount, Meter
 from pipeline.cost.prices import worst_cost
 from pipeline.data.records import Task
 from pipeline.door import Door, RoleModel
@@ -35,13 +35,18 @@ class Need:
 
 
 class Admission:
-    """Admits tasks of one run, first come, first served."""
+    """Admits tasks of one run, first come, first served.
 
-    def __init__(self, meter: Meter, door: Door) -> None:
-        self.meter, self.door = meter, door
+    Args:
+        likely: US dollars and tokens of one judge call as the estimate expects them.
+    """
+
+    def __init__(self, meter: Meter, door: Door, likely: tuple[float, int]) -> None:
+        self.meter, self.door, self._likely = meter, door, likely
         self._active: dict[tuple[str, int], Need] = {}
         self._turn = asyncio.Lock()
         self._judge_calls, self._dearest, self._longest = 0, 0.0, 0
+        self._money, self._tokens = 0.0, 0
         door.on_answer = self._answered
 
     async def admit(self, task: Task, epoch: int, solver: RoleModel, judge: RoleModel, prompt: JudgePrompt) -> None:
@@ -60,7 +65,9 @@ class Admission:
                 if self.door.closed is not None:
                     raise self.door.closed
                 if not self._active:
-                    self.door.close("capped", "The cap was reached: the next task could have passed it.")
+                    if self._likely_fits(need):
+                        break
+                    self.door.close("capped", f"The cap was reached: {self.meter.lack(self._amount(need), 'the next task')}")
                     raise self.door.closed  # type: ignore[misc]
                 await self.door.settled()
             self._active[task.key, epoch] = need
@@ -75,20 +82,27 @@ class Admission:
 
         Calls under way are counted in both the meter and the need of their task, so a little too much is held.
         """
-        cost, calls, tokens = self._amount(need)
-        for other in self._active.values():
-            more = self._amount(other)
-            cost, calls, tokens = cost + more[0], calls + more[1], tokens + more[2]
+        needs = [self._amount(n) for n in (need, *self._active.values())]
+        cost, calls, tokens = sum(n.cost for n in needs), sum(n.calls for n in needs), sum(n.tokens for n in needs)
         under_way = self.meter.snapshot().reserved
         return self.meter.fits(max(0.0, cost - under_way.cost), max(0, calls - under_way.calls), max(0, tokens - under_way.tokens))
 
-    def _amount(self, need: Need) -> tuple[float, int, int]:
+    def _likely_fits(self, need: Need) -> bool:
+        """Whether a task that has the cap to itself is likely to be finished under it: else a small run would never start."""
+        cost, tokens = self._likely
+        if self._judge_calls >= SEEN_BEFORE_LEARNING:
+            cost, tokens = self._money / self._judge_calls, self._tokens // self._judge_calls
+        money, asked = need.solver or (0.0, 0)
+        n = len(need.judge)
+        return self.meter.fits(money + n * cost, n + (need.solver is not None), asked + n * tokens)
+
+    def _amount(self, need: Need) -> Amount:
         money, tokens = need.solver or (0.0, 0)
         n = len(need.judge)
         judge_money, judge_tokens = sum(c for c, _ in need.judge), sum(t for _, t in need.judge)
         if self._judge_calls >= SEEN_BEFORE_LEARNING:
             judge_money, judge_tokens = n * self._dearest * MARGIN, int(n * self._longest * MARGIN)
-        return money + judge_money, n + (need.solver is not None), tokens + judge_tokens
+        return Amount(money + judge_money, n + (need.solver is not None), tokens + judge_tokens)
 
     def _answered(self, entry: Entry) -> None:
         """A call came back with an answer: its task needs one less, and judge calls are learned from."""
@@ -103,6 +117,8 @@ class Admission:
             self._judge_calls += 1
             self._dearest = max(self._dearest, entry.cost or 0.0)
             self._longest = max(self._longest, entry.usage.total or 0)
+            self._money += entry.cost or 0.0
+            self._tokens += entry.usage.total or 0
 
 
 def _need(task: Task, solver: RoleModel, judge: RoleModel, prompt: JudgePrompt) -> Need:

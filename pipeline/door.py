@@ -14,9 +14,11 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
-from pipeline.cost.meter import Meter, Worst
-from pipeline.cost.prices import Price, repriced
+from pipeline.cost.bounds import UNBOUNDED_OUTPUT, most_output
+from pipeline.cost.meter import Amount, Meter, Worst
+from pipeline.cost.prices import Price, repriced, worst_cost
 from pipeline.cost.usage import Usage
+from pipeline.fault_words import told
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
@@ -25,10 +27,6 @@ from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
-UNBOUNDED_OUTPUT = 1024
-"""Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
-
-
 KEY_LIMITS = 3
 """Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
 
@@ -127,25 +125,21 @@ class Door:
                 raise self.closed or Stopped("stopped", "The run was stopped.") from None
             if fault is None:
                 return Answer(entry, output)  # type: ignore[arg-type]
-            if fault.stops_run:
-                self.close("failed", fault.sentence)
-            if fault.kind == "key_limit":
-                self._at_key_limit(fault)
-            if fault.stops_run or fault.kind == "key_limit":
-                raise CallFailed(fault)
-            if self._adapt(role, fault):
-                attempt += 1
-                continue
-            if not fault.again or attempt - first >= self.retries:
-                raise CallFailed(fault)
-            await self._wait(role, fault, attempt - first + 1)
+            if not self._adapt(role, fault):
+                if not fault.again or attempt - first >= self.retries:
+                    raise self._failed(told(fault, role.role, self.ledger.entries.get(call, ())))
+                await self._wait(role, fault, attempt - first + 1)
             attempt += 1
 
-    def _at_key_limit(self, fault: Fault) -> None:
-        """One dear call may be over a key's own limit where cheaper ones are not; several in a row end the run."""
-        self._key_limits += 1
-        if self._key_limits >= KEY_LIMITS:
-            self.close("capped", fault.sentence)
+    def _failed(self, fault: Fault) -> CallFailed:
+        """What the call ends with; the run ends with it where no further call can succeed.
+
+        One dear call may be over a key's own limit where cheaper ones are not; several in a row end the run.
+        """
+        self._key_limits += fault.kind == "key_limit"
+        if fault.stops_run or self._key_limits >= KEY_LIMITS:
+            self.close("failed" if fault.stops_run else "capped", fault.sentence)
+        return CallFailed(fault)
 
     async def _once(
         self, role: RoleModel, call: CallId, attempt: int, prompt: Prompt, worst: Worst, slot: Slot
@@ -194,7 +188,9 @@ class Door:
             if reservation is not None:
                 return reservation
             if not self._under_way:
-                self.close("capped", "The cap was reached: the next call could have passed it.")
+                money = worst_cost(worst.input_tokens, worst.output_tokens, role.price) if role.price else 0.0
+                need = Amount(money, 1, worst.tokens)
+                self.close("capped", f"The cap was reached: {self.meter.lack(need, 'the next call')}")
                 raise Closed
             slot.left()
             await self.settled()
@@ -248,7 +244,9 @@ class Door:
 
     async def _wait(self, role: RoleModel, fault: Fault, attempt: int) -> None:
         own = min(FIRST_WAIT * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
-        seconds = own if fault.wait is None else min(max(fault.wait, 0.05), LONGEST_WAIT)
+        # "Try again at once" is not obeyed to the letter: all retries would be gone within a second.
+        asked = fault.wait if fault.wait is not None else 0.0
+        seconds = min(asked, LONGEST_WAIT) if asked >= FIRST_WAIT else max(asked, own)
         self.say(events.Waiting(t=time.time(), role=role.role, reason=fault.kind, seconds=round(seconds, 2), attempt=attempt))
         try:
             await self.pace.pause(seconds)
@@ -292,15 +290,21 @@ def _error_stop(exchange: Exchange) -> bool:
 
 
 def _usage_of(output: ModelOutput | None, exchange: Exchange) -> Usage | None:
-    """Usage as reported; None where it is missing, or all zero beside text."""
+    """Usage as reported; None where it is missing, less than nothing, or zero beside text."""
     cost = reported_cost(exchange.body)
-    if (seen := reported_usage(exchange.body)) is not None:
-        return replace(seen, cost=cost)
-    u = output.usage if output is not None else None
-    if u is None or not (u.input_tokens or u.output_tokens or u.total_tokens):
+    seen = reported_usage(exchange.body) or _usage_of_output(output)
+    if seen is None or not seen.output and output is not None and output.completion.strip():
         return Usage(cost=cost) if cost else None
+    return replace(seen, cost=cost)
+
+
+def _usage_of_output(output: ModelOutput | None) -> Usage | None:
+    """For a dialect that `pipeline.reported` does not know: what inspect made of it."""
+    u = output.usage if output is not None else None
+    if u is None or min(u.input_tokens, u.output_tokens) < 0 or not (u.input_tokens or u.output_tokens):
+        return None
     read, write = u.input_tokens_cache_read or 0, u.input_tokens_cache_write or 0
-    return Usage(u.input_tokens + read + write, u.output_tokens, read, write, u.reasoning_tokens or 0, cost)
+    return Usage(u.input_tokens + read + write, u.output_tokens, read, write, u.reasoning_tokens or 0)
 
 
 def _texts(output: ModelOutput, exchange: Exchange, role: events.Role) -> dict[str, Any]:
@@ -327,4 +331,4 @@ def with_output_bound(config: GenerateConfig, capped: bool) -> tuple[GenerateCon
     reasoning = config.reasoning_tokens or 0
     if config.max_tokens is None and capped:
         config = config.model_copy(update={"max_tokens": reasoning + UNBOUNDED_OUTPUT})
-    return config, (config.max_tokens or reasoning + UNBOUNDED_OUTPUT) + reasoning
+    return config, most_output(config.max_tokens, reasoning)

@@ -30,6 +30,8 @@ ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judg
 OWN_STOP_GRACE = 5.0
 MAY_CHANGE = ("max_cost", "max_calls", "max_tokens", "max_connections")
 """Settings that may be given anew when a run goes on."""
+PLACES = "private/places.json"
+"""In a run's folder: paths of a local tasks file and of its resources, so that the run can go on by its folder alone."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -108,7 +110,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(f"A setting has a value that cannot be used: {_first(error)}") from None
+        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
 
 
 def _first(error: ValueError) -> str:
@@ -181,7 +183,11 @@ def _dry_run(args: argparse.Namespace) -> int:
 
 
 def _places(args: argparse.Namespace, run_dir: Path) -> Places:
-    return Places(run_dir, args.csv_path, args.resources_dir, eval_dir=run_dir)
+    """Where the tasks are; a run that goes on finds them where it found them before."""
+    csv_path, resources_dir = args.csv_path, args.resources_dir
+    if args.resume and csv_path is resources_dir is None and (run_dir / PLACES).exists():
+        csv_path, resources_dir = (Path(p) if p else None for p in json.loads((run_dir / PLACES).read_text(encoding="utf-8")))
+    return Places(run_dir, csv_path, resources_dir, eval_dir=run_dir)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -253,7 +259,7 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
     """The spec of the run in LOG_DIR, with caps that were given anew.
 
     Raises:
-        UserError: no run is there, or a setting was given that is not the run's own.
+        UserError: no run is there, a cap is no cap, or a setting was given that is not the run's own.
     """
     path = args.resume / "spec.json"
     try:
@@ -262,7 +268,10 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
     _check_unchanged(args, spec)
     raised = {k: vars(args)[k] for k in MAY_CHANGE if vars(args).get(k) is not None}
-    return RunSpec(**{**spec.model_dump(), **raised, "pilot": False})
+    try:
+        return RunSpec(**{**spec.model_dump(), **raised, "pilot": False})
+    except ValueError as error:
+        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
 
 
 def _check_unchanged(args: argparse.Namespace, spec: RunSpec) -> None:
@@ -301,6 +310,8 @@ def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:
         if begun and not resume and path.read_text(encoding="utf-8") != spec.canonical():
             raise UserError(f"{run_dir} holds another run.", "", "Name another --log-dir, or go on with that run by --resume.")
         path.write_text(spec.canonical(), encoding="utf-8")
+        paths = [str(p.absolute()) if p else None for p in (places.csv_path, places.resources_dir)]
+        (run_dir / PLACES).write_text(json.dumps(paths), encoding="utf-8")
     except OSError as error:
         raise UserError(f"{run_dir} cannot be written: {error.strerror}.", "", "Name another --log-dir.") from None
 

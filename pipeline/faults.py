@@ -72,20 +72,31 @@ class CallFailed(Exception):
 
 _CREDIT = re.compile(
     r"insufficient[_ ](?:quota|credit|balance|funds)|out of credits?|can only afford|credit balance is too low"
-    r"|payment required|exceeded your monthly|monthly included credits|prepaid", re.I)
+    r"|payment required|exceeded your monthly|monthly included credits|prepaid"
+    r"|credits? (?:are|is|have been) (?:depleted|exhausted|used up)|failure to pay", re.I)
 _QUOTA_OR_CREDIT = re.compile(r"exceeded your current quota|\bbilling\b", re.I)
 """OpenAI says this where the credit is gone, Google where any limit, also that of a minute, is reached."""
+_REGAIN = re.compile(r"usage limits?\b.{0,80}regain access", re.I)
 _KEY_LIMIT = re.compile(r"key (?:total |monthly |weekly |daily )?limit|spend(?:ing)? limit|budget (?:has been )?exceeded", re.I)
 _DAYS = re.compile(r"per[- ]?day|daily|tokens per day|requests per day|free-models-per-day|resets? (?:on|at|in \d+ days)", re.I)
 _FILTER = re.compile(
     r"content[_ -]?(?:filter|policy|management)|responsible ?ai|safety system|moderation|flagged"
     r"|blocked by .{0,40}(?:filter|polic|safety|guardrail)", re.I)
 _KEY = re.compile(
-    r"api[_ -]?key[_ ](?:is )?(?:not valid|invalid|expired)|invalid[_ ]api[_ ]key|incorrect api key|API_KEY_INVALID"
-    r"|UnrecognizedClient|InvalidSignature|ExpiredToken|InvalidClientToken|security token .{0,30}(?:invalid|expired)"
+    r"api[_ -]?key[_ ](?:is )?(?:not valid|invalid|expired)|key was reported as leaked"
+    r"|invalid[_ ]api[_ ]key|incorrect api key|API_KEY_INVALID|UnrecognizedClient|InvalidSignature|ExpiredToken"
+    r"|InvalidClientToken|IncompleteSignature|MissingAuthenticationToken|security token .{0,30}(?:invalid|expired)"
     r"|signature we calculated", re.I)
+_CLOSED = re.compile(
+    r"(?:organization|account|consumer).{0,60}(?:disabled|suspended|deactivated)|(?:location|country|region).{0,40}not supported"
+    r"|insufficient permissions|missing scopes|requires terms acceptance|use case details", re.I)
+"""What only the account's owner can change, under whatever status it comes."""
+_NO_MODEL = re.compile(
+    r"model_not_found|model_decommissioned|invalid_model|\bmodel\b.{0,80}(?:does not exist|not exist|not found|decommissioned)"
+    r"|not a valid model|invalid model|model identifier is invalid|end of its life", re.I)
 _CONTEXT = re.compile(
-    r"context[_ ](?:length|size|window)|maximum context|too many (?:input )?tokens|(?:prompt|input) is too long"
+    r"request too large|tokens must be reduced|`inputs` tokens|context[_ ](?:length|size|window)"
+    r"|maximum context|too many (?:input )?tokens|(?:prompt|input) is too long"
     r"|maximum number of tokens|reduce the length|input too large", re.I)
 _REFUSES = re.compile(
     r"unsupported|not supported|does not support|deprecated|unknown|unexpected|not permitted|not allowed|invalid"
@@ -96,8 +107,12 @@ _NO_PROVIDER = re.compile(
 _PRIVACY = re.compile(r"data policy|privacy settings?", re.I)
 _PROFILE = re.compile(r"inference profile|on-demand throughput", re.I)
 _BY_TYPE = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "billing_error": 402,
-            "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400}
-"""Statuses of the errors that Anthropic sends in the middle of a stream, under the stream's own 200."""
+            "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400,
+            "rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_api_key": 401, "model_not_found": 404}
+"""Statuses of the errors that come under a status of 200: those of Anthropic in the middle of a stream, and routers'."""
+_PASSING = {408: "timeout", 504: "timeout", 524: "timeout", 498: "overloaded", 503: "overloaded", 529: "overloaded"}
+"""Faults that pass by kind; every other status of 500 and above, and of `_PASSING_TOO`, is a "server_error"."""
+_PASSING_TOO = (409, 424, 425)
 
 
 def refused_parameter(words: str) -> str:
@@ -118,8 +133,9 @@ def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) 
     status, body = exchange.status, exchange.body
     if status is None or status < 400:
         status = _body_code(body) or _status_of(error, at_least=400) or status
-    words = redact(provider_words(body, _message_of(error)))[:300]
-    found = redact(signs(body, exchange.headers)) or words
+    # An SDK's own message would quote a page of HTML or text; such a page is searched and never quoted.
+    words = redact(provider_words(body, "" if exchange.text else _message_of(error)))[:300]
+    found = redact(signs(body, exchange.headers)) or words or redact(exchange.text)
     wait = wait_asked(exchange.headers, words, body)
     if status is not None and status >= 400:
         return replace(_by_status(status, words, found if words in found else f"{words} | {found}", wait), status=status, wait=wait)
@@ -131,20 +147,24 @@ def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) 
 
 def _by_status(status: int, words: str, found: str, wait: float | None) -> Fault:
     """`words` are the provider's message; `found` holds its codes too."""
-    says = f" The provider says: {words}{'' if words[-1] in '.!?' else '.'}" if words else ""
+    says = f" The provider says: {words.rstrip('. ')}." if words else ""
     if status == 499:
         return Fault("cancelled", "The call was cancelled while it was under way.")
+    if _REGAIN.search(found):
+        return Fault("quota", f"The account's usage limit is reached.{says} Finished tasks are kept; go on then.", stops_run=True)
     if status in (402, 403, 429) and _KEY_LIMIT.search(found):
         return Fault("key_limit", f"The key's own spending limit is reached.{says} Raise it at the provider, then go on.")
     if _out_of_credit(status, found, wait):
         return Fault("no_credit", f"The provider's credit is used up or too small for this call.{says} "
                      "Add credit, or lower the most tokens in one answer, then go on with the run.", stops_run=True)
+    if status < 500 and status != 429 and not _FILTER.search(found) and _CLOSED.search(found):
+        return _no_access(says)
     if status == 401 or (status in (400, 403) and _KEY.search(found)):
         return Fault("key_refused", "The provider refused the key. Check that it is whole and still valid.", stops_run=True)
     if status == 429:
         return _too_many(found, wait, says)
-    if status in (408, 409, 425) or status >= 500:
-        kind = {408: "timeout", 504: "timeout", 529: "overloaded", 503: "overloaded"}.get(status, "server_error")
+    if status in _PASSING or status in _PASSING_TOO or status >= 500:
+        kind = _PASSING.get(status, "server_error")
         return Fault(kind, f"The provider answered with an error of its own ({status}).", again=True)
     return _refused(status, words, found, says)
 
@@ -152,7 +172,7 @@ def _by_status(status: int, words: str, found: str, wait: float | None) -> Fault
 def _out_of_credit(status: int, found: str, wait: float | None) -> bool:
     if status == 402:
         return True
-    if status not in (400, 403, 429):
+    if status not in (400, 403, 412, 429):
         return False
     return bool(_CREDIT.search(found) or (_QUOTA_OR_CREDIT.search(found) and wait is None and not _DAYS.search(found)
                                           and "RESOURCE_EXHAUSTED" not in found))
@@ -162,6 +182,8 @@ def _too_many(found: str, wait: float | None, says: str) -> Fault:
     if re.search(r"limit: 0\b", found):
         return Fault("quota", f"The account's quota for this model is 0.{says} Choose another model, or change the plan.",
                      stops_run=True)
+    if re.search(r"request too large|tokens must be reduced", found, re.I):
+        return _too_long(says)
     by_day = "PerDay" in found  # Google names a wait of seconds even where the day's quota is gone
     if by_day or (wait is not None and wait > QUOTA_WAIT) or (wait is None and _DAYS.search(found)):
         until = _until(None if by_day else wait)
@@ -180,16 +202,27 @@ def _refused(status: int, words: str, found: str, says: str) -> Fault:
     if _PROFILE.search(found):
         return Fault("model_missing", "This Bedrock model is called through an inference profile: put the region's prefix "
                      'before its id, for example "us." or "eu.".', stops_run=True)
-    if status == 403:
-        return Fault("no_access", f"This key may not use the model.{says} Ask for access, or choose another model.", stops_run=True)
     if _CONTEXT.search(found) or status == 413:
-        return Fault("too_long", "The request is longer than the model can take.")
+        return _too_long(says)
+    if status == 403:
+        return _no_access(says)
+    if _NO_MODEL.search(found) or status in (404, 410):
+        return Fault("model_missing", f"The provider does not know this model or address ({status}). Check the model's name.",
+                     stops_run=True)
     if parameter := refused_parameter(words) or refused_parameter(found):
         return Fault("setting_refused", f"The model refuses the setting {parameter}.", parameter=parameter)
-    if status == 404:
-        return Fault("model_missing", "The provider does not know this model or address (404). Check the model's name.",
-                     stops_run=True)
     return Fault("bad_request", f"The provider refused the request ({status}).{says}")
+
+
+def _no_access(says: str) -> Fault:
+    if says:
+        return Fault("no_access", f"This key may not use the model.{says} Ask for access, or choose another model.", stops_run=True)
+    return Fault("no_access", "Access was refused without a reason (403): the key may not use this model, or a network in "
+                 "between blocks the call. Ask for access, or choose another model.", stops_run=True)
+
+
+def _too_long(says: str) -> Fault:
+    return Fault("too_long", f"The request is longer than the model, or the account's limit, can take.{says}")
 
 
 def _without_status(exchange: Exchange, error: BaseException | None, words: str) -> Fault:
@@ -279,6 +312,8 @@ def headers_of(error: BaseException | None) -> dict[str, str]:
 def _body_code(body: Any) -> int | None:
     error = body.get("error") if isinstance(body, Mapping) else None
     code = error.get("code") if isinstance(error, Mapping) else None
+    if isinstance(error, Mapping) and (named := _BY_TYPE.get(str(code)) or _BY_TYPE.get(str(error.get("type")))):
+        return named
     try:
         number = int(code) if code is not None else None
     except (TypeError, ValueError):

@@ -83,10 +83,7 @@ class Ledger:
             self.entries[entry.id] = known = []
             self._fresh.setdefault((entry.id.task, entry.id.epoch), []).append(entry.id)
         known.append(entry)
-        data = {k: v for k in _SAVED if (v := getattr(entry, k)) is not None and (v or k == "cost")}
-        if entry.usage is not None:
-            data["usage"] = asdict(entry.usage)
-        self._write({"id": entry.id.text(entry.attempt), **_id_fields(entry.id, entry.attempt), **data})
+        self._write(to_data(entry))
 
     def forget(self, task: str, epoch: int) -> None:
         """Let go of what this stretch added for a task that has ended; the file keeps it."""
@@ -110,6 +107,23 @@ class Ledger:
 
 
 _SAVED = tuple(f.name for f in fields(Entry) if f.name not in ("id", "attempt", "usage"))
+
+
+def to_data(entry: Entry) -> dict[str, Any]:
+    """The entry as its line in the file says it."""
+    data = {k: v for k in _SAVED if (v := getattr(entry, k)) is not None and (v or k == "cost")}
+    if entry.usage is not None:
+        data["usage"] = asdict(entry.usage)
+    return {"id": entry.id.text(entry.attempt), **_id_fields(entry.id, entry.attempt), **data}
+
+
+def from_data(data: dict[str, Any]) -> Entry:
+    """The reverse of `to_data`.
+
+    Raises:
+        KeyError, TypeError: it is no such line.
+    """
+    return _entry(data, None)
 
 
 def _id_fields(call: CallId, attempt: int) -> dict[str, Any]:

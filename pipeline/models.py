@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pipeline import lanes, wire
 from pipeline.errors import UserError
 from pipeline.faults import Redactor
-from pipeline.spec import ModelSpec, ProviderKey
+from pipeline.spec import PINNED, ModelSpec, ProviderKey
 
 NO_INSPECT_RETRIES = {"max_retries": 0}
 LONGEST_CALL = 3600
@@ -43,6 +43,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
     provider = spec.model.split("/", 1)[0]
     config = generate_config(spec.config, connections)
     fields = _secrets(provider, key)
+    pinned = fields.pop(PINNED, "")
     args: dict[str, Any] = {**ARGUMENTS.get(provider, {}), **{k: v for k, v in fields.items() if k not in ("api_key", "base_url")}}
     if provider == "demo":
         import pipeline.demo  # noqa: F401 - registers the scripted provider
@@ -52,7 +53,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
         model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
         raise _unbuildable(spec.model, error, Redactor(fields.values())) from None
-    prepare(model, Redactor([*fields.values(), str(getattr(model.api, "api_key", None) or "")]))
+    prepare(model, Redactor([*fields.values(), str(getattr(model.api, "api_key", None) or "")]), pinned)
     return model
 
 
@@ -103,7 +104,7 @@ def _routed(spec: ModelSpec, given: str | None) -> tuple[str, str | None]:
     return spec.model, base_url
 
 
-def prepare(model: Model, redact: Redactor) -> None:
+def prepare(model: Model, redact: Redactor, pinned: str = "") -> None:
     """Switch the SDK's own retries, short timeouts and extra calls off, and hang the hooks on."""
     client: Any = getattr(model.api, "client", None)
     if hasattr(client, "max_retries"):
@@ -114,7 +115,7 @@ def prepare(model: Model, redact: Redactor) -> None:
     model.config = _for_provider(str(model).split("/", 1)[0], model.config.model_copy(update=NO_INSPECT_RETRIES))
     model.model_args.pop("http_client", None)  # inspect writes these into its log
     _look_up_once(str(model))
-    wire.watch(model, redact)
+    wire.watch(model, redact, pinned)
 
 
 def _look_up_once(name: str) -> None:

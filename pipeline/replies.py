@@ -5,10 +5,17 @@ Quotes only what a JSON body gives as its message; a page of text or HTML is nev
 
 import base64
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import Any
 from urllib.parse import quote
+
+LONGEST = 366 * 86400.0
+"""Seconds: a longer wait than a year is told as a year."""
 
 _CODE_KEYS = frozenset({"code", "type", "param", "status", "reason", "reasons", "quotaId", "quotaMetric", "msg", "message",
                         "detail", "raw", "__type"})
@@ -36,9 +43,11 @@ class Redactor:
         self._secrets = re.compile("|".join(sorted(whole, key=len, reverse=True) + starts)) if found else None
 
     def __call__(self, text: str) -> str:
-        if self._secrets is not None:
-            text = self._secrets.sub("[key]", text)
-        return self._SHAPES.sub("[key]", text)
+        return self._SHAPES.sub("[key]", self.secrets(text))
+
+    def secrets(self, text: str) -> str:
+        """The text without the secrets themselves; what only looks like a key stays."""
+        return text if self._secrets is None else self._secrets.sub("[key]", text)
 
 
 def without_request(words: str, request: str) -> str:
@@ -127,37 +136,42 @@ def signs(body: Any, headers: Mapping[str, str] | None = None) -> str:
 
 
 def wait_asked(headers: Mapping[str, str], words: str = "", body: Any = None) -> float | None:
-    """Seconds the provider asks to wait, from headers (also those a router relays in the body), details or words."""
-    from email.utils import parsedate_to_datetime
-    from time import time
-
+    """Seconds the provider asks to wait, at most `LONGEST`; from headers (also those a router relays in the body),
+    details or words. A header that cannot be read, or asks for less than nothing, says nothing.
+    """
     low = {k.lower(): v for k, v in {**_relayed_headers(body), **headers}.items()}
-    if (ms := _number(low.get("retry-after-ms"))) is not None:
-        return max(0.0, ms / 1000)
-    if raw := low.get("retry-after"):
-        if (seconds := _number(raw)) is not None:
-            return max(0.0, seconds)
-        try:
-            return max(0.0, parsedate_to_datetime(raw).timestamp() - time())
-        except (TypeError, ValueError):
-            return None
-    if (wait := _google_delay(body)) is not None:
-        return wait
-    if (wait := _reset(low, time())) is not None:
-        return wait
+    now = time()
+    ms = _number(low.get("retry-after-ms"))
     said = _WAIT.search(words)
-    return _duration(said[1].lower(), time()) if said else None
+    found = (
+        ms / 1000 if ms is not None and ms >= 0 else None, _duration(low.get("retry-after"), now), _google_delay(body),
+        _reset(low, now), _duration(said[1].lower(), now) if said else None,
+    )
+    return next((min(wait, LONGEST) for wait in found if wait is not None), None)
 
 
 def _reset(low: Mapping[str, str], now: float) -> float | None:
     """From the reset headers: the longest of the limits that are used up, or the shortest where none is said to be."""
     spent: list[float] = []
     others: list[float] = []
-    for name in ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset", "ratelimit-reset"):
-        if (wait := _duration(low.get(name), now)) is not None:
-            left = _number(low.get(name.replace("reset", "remaining")))
-            (spent if left is not None and left <= 0 else others).append(wait)
+    for name, value in low.items():
+        if "ratelimit" not in name or (wait := _reset_of(name, value, now)) is None:
+            continue
+        left = _number(low.get(name.replace("reset", "remaining"))) if "reset" in name else _field(value, "r|remaining")
+        (spent if left is not None and left <= 0 else others).append(wait)
     return max(spent) if spent else min(others, default=None)
+
+
+def _reset_of(name: str, value: str, now: float) -> float | None:
+    """Vendors write `x-ratelimit-reset-tokens: 6m0s`, `anthropic-ratelimit-...-reset: 2026-01-01T00:00:00Z` and the like;
+    the draft standard writes `ratelimit: "default";r=0;t=30`.
+    """
+    return _duration(value, now) if "reset" in name else _field(value, "t|reset") if name == "ratelimit" else None
+
+
+def _field(value: str, names: str) -> float | None:
+    found = re.search(rf"\b(?:{names})=(\d+)", value)
+    return float(found[1]) if found else None
 
 
 def _relayed_headers(body: Any) -> dict[str, str]:
@@ -179,19 +193,35 @@ def _google_delay(body: Any) -> float | None:
 
 def _number(raw: str | None) -> float | None:
     try:
-        return float(raw) if raw is not None else None
+        found = float(raw) if raw is not None else math.nan
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def _duration(raw: str | None, now: float) -> float | None:
-    """`12s`, `1m30s`, `250ms`, `20 seconds`, a Unix time in seconds or milliseconds, or plain seconds."""
+    """`12s`, `1m30s`, `250ms`, `20 seconds`, plain seconds, a Unix time in seconds or milliseconds, or a date.
+
+    A time that has passed is no wait; less than nothing is not readable.
+    """
     if not raw:
         return None
     if (n := _number(raw)) is not None:
-        if n > 1e12:
-            return max(0.0, n / 1000 - now)
-        return max(0.0, n - now) if n > 1e9 else max(0.0, n)
+        if n > 1e9:
+            return max(0.0, (n / 1000 if n > 1e12 else n) - now)
+        return n if n >= 0 else None
+    if (when := _date(raw)) is not None:
+        return max(0.0, when - now)
     parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|milli|[smhd])", raw)
     units = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     return sum(float(n) * units[u] for n, u in parts) if parts else None
+
+
+def _date(raw: str) -> float | None:
+    """Unix time of an HTTP date or an RFC 3339 one."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            return read(raw.strip()).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None

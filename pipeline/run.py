@@ -29,9 +29,9 @@ from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
-from pipeline.ledger import Ledger
-from pipeline.models import build
-from pipeline.report.comparability import differences
+from pipeline.ledger import Entry, Ledger
+from pipeline.models import build, generate_config
+from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
@@ -120,7 +120,7 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
                      available=len(subset(data.tasks, spec)))
     plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
     said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
-    return replace(plan, differences=(*said, *_cap_differences(spec)))
+    return replace(plan, differences=(*said, *cap_differences(spec)))
 
 
 def _check_models(spec: RunSpec) -> None:
@@ -129,26 +129,12 @@ def _check_models(spec: RunSpec) -> None:
         if not provider or not name:
             raise UserError(f"The {role} {model.model!r} names no provider.", "A model is given as provider/model.",
                             "For example openrouter/anthropic/claude-sonnet-4.6 or demo/strong.")
-        _config(model)
-
-
-def _cap_differences(spec: RunSpec) -> tuple[str, ...]:
-    capped = any(c is not None for c in (spec.max_cost, spec.max_calls, spec.max_tokens))
-    if not capped or spec.judge.config.get("max_tokens") is not None:
-        return ()
-    config, _ = with_output_bound(_config(spec.judge), True)
-    return (f"judge answers limited to {config.max_tokens} tokens beside its reasoning, for the cap",)
-
-
-def _config(spec: ModelSpec) -> Any:
-    from pipeline.models import generate_config
-
-    return generate_config(spec.config, 1)
+        generate_config(model.config, 1)
 
 
 @dataclass
 class Session:
-    """One stretch of a run: the door, the evaluator and what was said so far."""
+    """One stretch of a run: the door, the evaluator and what was said so far. `earlier` holds calls from before its start."""
 
     plan: Plan
     places: Places
@@ -157,6 +143,7 @@ class Session:
     switch: Switch
     stop_grace: float = 20.0
     resumed: bool = False
+    earlier: tuple[Entry, ...] = ()
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
     _ended: int = 0
@@ -194,7 +181,8 @@ class Session:
                     timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
         solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
         judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped)
-        self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, Admission(meter, door), self.say,
+        admission = Admission(meter, door, self.plan.estimate.judge.per_call)
+        self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, admission, self.say,
                                    spec.verdict_retries, spec.verdict_parser)
         self._carry_over(ledger, meter)
         return self.evaluator
@@ -202,6 +190,8 @@ class Session:
     def _carry_over(self, ledger: Ledger, meter: Meter) -> None:
         self.resumed = self.resumed or ledger.resumed
         self.say(_started(self.plan, self.resumed))
+        for entry in self.earlier:
+            ledger.came_back(entry)
         for calls in ledger.entries.values():
             for entry in calls:
                 tokens = entry.usage.total if entry.usage and entry.usage.total is not None else entry.reserve_tokens

@@ -19,6 +19,8 @@ from pipeline.errors import UserError
 SOLVER_DEFAULTS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 4096}
 JUDGE_DEFAULTS: dict[str, Any] = {"reasoning_tokens": 1024}
 _KEY_HEADER = re.compile(r"authorization|cookie|api[-_]?key|token|secret", re.I)
+PINNED = "pinned"
+"""Beside a key: the one IP address that its endpoint's name may stand for."""
 REFERENCE_JUDGE = "bedrock/us.anthropic.claude-sonnet-4-6"
 
 
@@ -94,7 +96,7 @@ class RunSpec(BaseModel):
     max_connections: int = Field(default=20, ge=1, le=500)
     api_retries: int = Field(default=5, ge=0, le=20)
     call_timeout: int = Field(default=600, ge=1, le=3600)
-    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    max_cost: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
     max_calls: int | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
     allow_missing_resources: bool = False

@@ -83,7 +83,8 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
     judge = _judge(spec, plan, meter.capped)
     solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])
-    return Evaluator(door, solver_role, judge, plan.prompt, Admission(meter, door), lambda event: None,
+    admission = Admission(meter, door, plan.estimate.judge.per_call)
+    return Evaluator(door, solver_role, judge, plan.prompt, admission, lambda event: None,
                      spec.verdict_retries, spec.verdict_parser)
 
 

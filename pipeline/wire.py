@@ -32,14 +32,17 @@ class CallError(Exception):
 
 
 class Tap:
-    """The hooks on one model's HTTP client."""
+    """The hooks on one model's HTTP client. `pinned` is the IP to connect to in place of asking for the name again."""
 
-    def __init__(self, redact: Redactor) -> None:
-        self.redact = redact
+    def __init__(self, redact: Redactor, pinned: str = "") -> None:
+        self.redact, self.pinned = redact, pinned
 
     async def on_request(self, request: Any) -> None:
-        """An httpx request is about to leave."""
+        """An httpx request is about to leave. Its Host header, and the name that TLS checks, stay the endpoint's own."""
         self._leaves(lambda: request.content)
+        if self.pinned:
+            request.extensions = {**request.extensions, "sni_hostname": request.url.host}
+            request.url = request.url.copy_with(host=self.pinned)
 
     async def on_response(self, response: Any) -> None:
         """An httpx response is there. Its text loses any key before the SDK, and inspect's log behind it, read it."""
@@ -51,9 +54,10 @@ class Tap:
             return
         raw = await response.aread()
         clean = self._clean(response.status_code, raw)
+        self._body(exchange, clean)
+        clean = without_odd_usage(exchange.body, clean)
         if clean is not raw:
             response._content = clean
-        self._body(exchange, clean)
 
     def aws_request(self, request: Any, **_: Any) -> None:
         """A request of botocore is about to leave."""
@@ -87,10 +91,12 @@ class Tap:
         exchange.headers = {k.lower(): str(v) for k, v in headers.items() if k.lower() in _KEPT or "ratelimit" in k.lower()}
 
     def _clean(self, status: int, raw: bytes) -> bytes:
-        if len(raw) > _LARGEST or not (status >= 400 or b'"error"' in raw):
+        if len(raw) > _LARGEST:
             return raw
+        # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
+        take_out = self.redact if status >= 400 or b'"error"' in raw else self.redact.secrets
         text = raw.decode("utf-8", "replace")
-        return raw if (clean := self.redact(text)) == text else clean.encode()
+        return raw if (clean := take_out(text)) == text else clean.encode()
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
         if len(raw) <= _LARGEST:
@@ -99,9 +105,26 @@ class Tap:
                 exchange.text = raw[:300].decode("utf-8", "replace")
 
 
-def watch(model: Any, redact: Redactor) -> None:
+def without_odd_usage(body: Any, raw: bytes) -> bytes:
+    """A chat completion without a usage that its SDK or inspect cannot read: they would throw the paid answer away.
+
+    What can be read of that usage is read by `pipeline.reported`, from the body as it came.
+    """
+    if not isinstance(body, dict) or "choices" not in body or body.get("usage") is None or _plain_usage(body["usage"]):
+        return raw
+    return json.dumps({**body, "usage": None}).encode()
+
+
+def _plain_usage(usage: Any) -> bool:
+    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
+    return isinstance(usage, dict) and all(type(usage.get(k)) is int for k in counts) and all(
+        n is None or type(n) is int for details in ("prompt_tokens_details", "completion_tokens_details")
+        for n in (usage.get(details) or {}).values())
+
+
+def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
     """Hang the hooks on the client of an inspect Model, once, and keep keys out of whatever its provider raises."""
-    api, tap = model.api, Tap(redact)
+    api, tap = model.api, Tap(redact, pinned)
     if getattr(api, "l2bench_watched", False):
         return
     api.l2bench_watched = True

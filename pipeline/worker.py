@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, to_line
 from pipeline.faults import Redactor
+from pipeline.ledger import from_data
 from pipeline.run import Session, Switch, execute, prepare
 from pipeline.spec import Credentials, Places, RunSpec
 
@@ -90,7 +91,8 @@ def _run(order: dict[str, Any], credentials: Credentials, pipe: Pipe, switch: Sw
     (places.run_dir / "private").mkdir(parents=True, exist_ok=True)
     os.environ["XDG_DATA_HOME"] = str(places.run_dir / "private" / "inspect")
     plan = prepare(RunSpec(**order["spec"]), places, credentials.hf_token, live=order.get("live"))
-    session = Session(plan, places, credentials, pipe.event, switch, resumed=bool(order.get("resume")))
+    earlier = tuple(map(from_data, order.get("earlier") or ()))
+    session = Session(plan, places, credentials, pipe.event, switch, resumed=bool(order.get("resume")), earlier=earlier)
     threading.Thread(target=_tell_reserved, args=(session, pipe), daemon=True).start()
     view = execute(session)
     return 0 if view.status in ("finished", "paused") else 1

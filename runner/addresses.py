@@ -21,7 +21,8 @@ _OFF = frozenset({"", "0", "no", "off", "false", "none"})
 _NEVER = tuple(ipaddress.ip_network(n) for n in (
     "169.254.0.0/16", "fe80::/10", "0.0.0.0/32", "::/128", "168.63.129.16/32", "100.100.100.200/32",
     "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128", "224.0.0.0/4", "ff00::/8", "255.255.255.255/32"))
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Translators' prefixes, with an IPv4 address in the last 32 bits; the middle one is a network's own (RFC 8215).
+_TRANSLATED = tuple(ipaddress.ip_network(n) for n in ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96"))
 _NUMBER = re.compile(r"(0x[0-9a-f]*|\d+)", re.I)
 
 
@@ -172,7 +173,8 @@ def _lookup(host: str, port: int) -> list[IP]:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         rows = []
-    found = list(dict.fromkeys(str(row[4][0]).split("%")[0] for row in rows))
+    # IPv4 first: "localhost" is often ::1 too, where a local server seldom listens.
+    found = list(dict.fromkeys(str(row[4][0]).split("%")[0] for row in sorted(rows, key=lambda row: row[0] != socket.AF_INET)))
     if not found:
         raise UserError(f"The host {host} could not be found.", "", "Check its name, and your network.")
     return [ipaddress.ip_address(ip) for ip in found]
@@ -186,7 +188,7 @@ def _inner(ip: IP) -> IP:
         return ip.ipv4_mapped or ip.sixtofour or ip
     if ip.teredo:
         return ip.teredo[1]
-    if ip in _NAT64 or (int(ip) >> 32 == 0 and int(ip) > 1):
+    if any(ip in net for net in _TRANSLATED) or (int(ip) >> 32 == 0 and int(ip) > 1):
         return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip
 

@@ -68,7 +68,7 @@ class Host:
     async def launch(
         self, key: str, folded: Folded, visitor: str, spec: RunSpec, credentials: Credentials, order: dict[str, Any]
     ) -> None:
-        """Hand a run to the engine. `order` holds places, estimate, prices and whether it is resumed.
+        """Hand a run to the engine. `order` holds places, earlier calls, prices and whether it is resumed.
 
         Raises:
             UserError: the engine does not take it; the run is then marked failed.

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from pipeline.errors import UserError
 from pipeline.judging.outcomes import RETRIABLE
+from pipeline.ledger import Entry, to_data
 from pipeline.report.view import RunView
 from pipeline.spec import Credentials, RunSpec
 from runner import sharing
@@ -116,14 +117,14 @@ class RunService:
         credentials: Credentials,
         places_extra: Mapping[str, Any] | None = None,
         owner: Owner = ANYONE,
-        estimate: dict[str, Any] | None = None,
+        earlier: Sequence[Entry] = (),
         live_prices: dict[str, Any] | None = None,
     ) -> str:
         """Start a run and return its secret id.
 
         Args:
             places_extra: `csv_path`, `resources_dir`, `cache_dir`, as far as they apply.
-            live_prices: the provider's own price list by model name, where it is known.
+            earlier: calls that were made for this run already; they count. live_prices: the provider's own, by model name.
 
         Raises:
             UserError: a limit is reached, or the engine does not start.
@@ -147,7 +148,7 @@ class RunService:
         if meta.bound:  # a shared Hub cache would hand gated files to whoever comes next
             places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
-        order = {"places": places, "estimate": estimate, "live": live_prices, "resume": False}
+        order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
         try:
             await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order)
         except UserError:
@@ -192,7 +193,7 @@ class RunService:
         folded.wire.touch()
         places = self.store.places(key) | _paths(places_extra)
         self.store.reopen(key, spec, places, card(view))
-        order = {"places": places, "estimate": None, "live": live_prices, "resume": True}
+        order = {"places": places, "live": live_prices, "resume": True}
         await self.host.launch(key, folded, owner.counted_as, spec, credentials, order)
 
     async def stop(self, rid: str, hf_user: str | None = None) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 from pipeline.cost.estimate import Estimate, Figures, RoleEstimate, default_cap, estimate
 from pipeline.cost.prices import price_for
-from pipeline.data.choose import choose
+from pipeline.data.choose import choose, subset
 from pipeline.data.records import TaskSet
 from pipeline.events import DataRecord, PromptRecord
-from pipeline.report.comparability import differences
+from pipeline.judging.templates import OWN_TEMPLATES
+from pipeline.report.comparability import cap_differences, differences
 from pipeline.spec import RunSpec
 from ui.words import say
 from ui.words.said import translated
@@ -39,11 +40,6 @@ class Worked:
     limit: float | None
 
     @property
-    def public(self) -> dict[str, Any]:
-        """The estimate as it goes into the journal."""
-        return self.estimate.model_dump(mode="json")
-
-    @property
     def billed(self) -> bool:
         """Whether anything of the run can cost money: not where every model runs on this machine."""
         return self.estimate.total is None or default_cap(self.estimate) is not None
@@ -55,7 +51,10 @@ class Worked:
         if self.estimate.total is None:
             counted = self.spec.max_calls is not None or self.spec.max_tokens is not None
             return "" if counted else w["why_no_counts"]
-        return "" if self.limit is not None else w["why_no_cap"]
+        if self.limit is None:
+            return w["why_no_cap"]
+        needed = self.estimate.start_cost
+        return say(w, "why_cap_small", cap=money(self.limit, w), need=money(needed, w)) if needed and self.limit < needed else ""
 
 
 async def work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automatic: bool) -> Worked:
@@ -77,9 +76,12 @@ def _work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automatic: bo
         role: price_for(m.model, live=live or None, base_url=m.base_url)
         for role, m in (("solver", spec.solver), ("judge", spec.judge))
     }
-    made = estimate(chosen, spec, found, available=available)
+    template = OWN_TEMPLATES[spec.prompt_version] if spec.source == "demo" else None
+    made = estimate(chosen, spec, found, template=template, available=len(subset(tasks.tasks, spec)))
     rule = default_cap(made)
-    cap = round(rule, 4) if automatic and rule is not None else None
+    # Four digits, so that a limit of a hundredth of a cent does not become 0.
+    cap = float(f"{rule:.4g}") if automatic and rule is not None else None
+    limit = cap if automatic else spec.max_cost
     source = tasks.source
     data = DataRecord(
         kind=spec.source, name=source.name, revision=source.revision, gated=source.gated, available=available
@@ -88,9 +90,9 @@ def _work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automatic: bo
     prompt = PromptRecord(
         version=spec.prompt_version, source="own" if spec.source == "demo" else "published", digest=""
     )
-    return Worked(
-        spec, made, differences(spec, len(chosen), available, prompt, data), cap, cap if automatic else spec.max_cost
-    )
+    said = differences(spec, len(chosen), available, prompt, data)
+    capped = spec.model_copy(update={"max_cost": limit})
+    return Worked(spec, made, (*said, *cap_differences(capped)), cap, limit)
 
 
 def panel(worked: Worked | None, w: Words) -> str:

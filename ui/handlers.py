@@ -37,7 +37,7 @@ class Acts:
         off = bool(why)
         cap: Any = gr.skip()
         if values["cap_auto"] and worked is not None:
-            cap = "" if worked.cap is None else f"{worked.cap:.4f}".rstrip("0").rstrip(".")
+            cap = "" if worked.cap is None else f"{worked.cap:.10f}".rstrip("0").rstrip(".")
         source = source_html(
             await asyncio.to_thread(self.room.sources.offer, values["source"] or "demo", w, request), w
         )

@@ -16,6 +16,7 @@ from pipeline.errors import UserError
 from pipeline.report.view import RunView
 from pipeline.spec import Credentials
 from runner.providers.catalogue import provider
+from runner.providers.models import ModelLists
 from runner.providers.names import credentials_for, split_model_name
 from runner.service import RunService
 from ui import visitor
@@ -26,14 +27,14 @@ CAPS = ("max_cost", "max_calls", "max_tokens")
 
 
 def routes(
-    service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}
+    service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}
 ) -> list[Route]:
     """The routes under /live/.
 
     Args:
         places: where a run on the given source may keep the Hub's files for whoever asks; raises UserError without access.
     """
-    room = _Live(service, ring, places)
+    room = _Live(service, ring, lists, places)
     return [
         Route("/live/{rid}/facts", room.facts, methods=["GET"]),
         Route("/live/{rid}/resume", room.resume, methods=["POST"]),
@@ -41,8 +42,10 @@ def routes(
 
 
 class _Live:
-    def __init__(self, service: RunService, ring: KeyRing, places: Callable[[Request, str], dict[str, Any]]) -> None:
-        self.service, self.ring, self.places = service, ring, places
+    def __init__(
+        self, service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]]
+    ) -> None:
+        self.service, self.ring, self.lists, self.places = service, ring, lists, places
 
     async def facts(self, request: Request) -> Response:
         """What the head of the live page says, with `?means=1` both means as the result page has them; 404 for every id that
@@ -68,18 +71,25 @@ class _Live:
         try:
             changes = _changes(await request.body())
             view = (await self.service.watch(found.key)).folded.view
-            keys = self._credentials(view.spec, request)
+            held = self._held(view.spec, request)
+            keys = await asyncio.to_thread(self._credentials, view.spec, held, request)
+            live = await self.lists.prices((pid, name, fields) for pid, name, fields in held.values())
             places = await asyncio.to_thread(self.places, request, found.meta.source)
-            await self.service.resume(rid, keys, {"pilot": False, **changes}, visitor.owner(request), places)
+            await self.service.resume(rid, keys, {"pilot": False, **changes}, visitor.owner(request), places, live or None)
         except UserError as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
         return JSONResponse({"ok": True}, headers=HEADERS)
 
-    def _credentials(self, spec: Mapping[str, Any], request: Request) -> Credentials:
+    def _held(self, spec: Mapping[str, Any], request: Request) -> dict[str, tuple[str, str, dict[str, str] | None]]:
+        """Provider, model's id and this session's fields, by role.
+
+        Raises:
+            UserError: a key that is needed is not held.
+        """
         session, token = visitor.session_of(request.cookies), visitor.hf_token(request)
         found = {}
         for role in ("solver", "judge"):
-            provider_id, _ = split_model_name(spec[role]["model"])
+            provider_id, model = split_model_name(spec[role]["model"])
             fields = held_fields(self.ring, session, role, provider_id, token)
             if fields is None and provider(provider_id).needs_key:
                 raise UserError(
@@ -87,8 +97,14 @@ class _Live:
                 )
             if spec[role].get("base_url"):  # the run stays at its own address, whatever address was typed with the key
                 fields = {**(fields or {}), "base_url": spec[role]["base_url"]}
-            found[role] = credentials_for(provider_id, fields or {})
-        return Credentials(found["solver"], found["judge"], token if spec.get("source") == "hub" else None)
+            found[role] = (provider_id, model, fields)
+        return found
+
+    def _credentials(
+        self, spec: Mapping[str, Any], held: Mapping[str, tuple[str, str, dict[str, str] | None]], request: Request
+    ) -> Credentials:
+        solver, judge = (credentials_for(held[role][0], held[role][2] or {}) for role in ("solver", "judge"))
+        return Credentials(solver, judge, visitor.hf_token(request) if spec.get("source") == "hub" else None)
 
 
 def held_fields(

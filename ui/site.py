@@ -72,7 +72,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     app.router.routes += [
         *assets.routes,
         *keys.routes(ring, OpenRouterOAuth(vault), lists),
-        *run_routes.routes(service, ring, gated.places),
+        *run_routes.routes(service, ring, lists, gated.places),
         *api.routes(service, visitor.hf_user),
         *privacy.routes,
         *_results(service, room, gated),

@@ -9,13 +9,11 @@ from typing import Any
 
 import gradio as gr
 
+from pipeline.cost.prices import price_for
 from pipeline.errors import UserError
-from pipeline.spec import RunSpec
 from runner.local_model import LOCAL
-from runner.providers.catalogue import provider
+from runner.probing import probe_models
 from runner.providers.models import ModelLists
-from runner.providers.names import split_model_name
-from runner.providers.probe import Probe, probe
 from runner.service import RunService
 from ui import visitor
 from ui.estimate_panel import Worked, work_out
@@ -57,15 +55,10 @@ def keys_of(room: Room, values: dict[str, Any], request: gr.Request) -> Keys:
 
 async def live_prices(room: Room, values: dict[str, Any], keys: Keys) -> dict[str, Any]:
     """Prices from the providers' own lists, by the model's id; empty where the lists give none."""
-    found: dict[str, Any] = {}
-    for role, fields in (("solver", keys.solver), ("judge", keys.judge)):
-        provider_id, model = str(values[f"{role}_provider"]), str(values[f"{role}_model"] or "").strip()
-        if provider(provider_id).listing is None or not model or fields is None:
-            continue
-        info = (await room.lists.get(provider_id, fields)).find(model)
-        if info and info.pricing:
-            found[info.id] = {"id": info.id, "pricing": dict(info.pricing), "context_length": info.context}
-    return found
+    return await room.lists.prices(
+        (str(values[f"{role}_provider"]), str(values[f"{role}_model"] or "").strip(), fields)
+        for role, fields in (("solver", keys.solver), ("judge", keys.judge))
+    )
 
 
 async def prepare(
@@ -107,34 +100,12 @@ async def begin(room: Room, values: dict[str, Any], w: dict[str, str], request: 
     spec = worked.spec.model_copy(
         update={"pilot": pilot, "revision": data.revision, "data_digest": data.digest, "max_cost": worked.limit}
     )
-    spec = await probed(spec, keys)
+    live = await live_prices(room, values, keys) or None
+    models = {"solver": spec.solver, "judge": spec.judge}
+    prices = {role: price_for(m.model, live=live, base_url=m.base_url) for role, m in models.items()}
+    spec, asked = await probe_models(spec, {"solver": keys.solver, "judge": keys.judge}, prices, worked.estimate)
     credentials = credentials_of(values, keys, visitor.hf_token(request) if spec.source == "hub" else None)
-    return await room.service.start(
-        spec,
-        credentials,
-        offer.places,
-        visitor.owner(request),
-        worked.public,
-        await live_prices(room, values, keys) or None,
-    )
-
-
-async def probed(spec: RunSpec, keys: Keys) -> RunSpec:
-    """The spec without the settings that a model refuses; each one left out becomes a listed difference.
-
-    Raises:
-        UserError: a model that would fail every call.
-    """
-    for role, fields in (("solver", keys.solver), ("judge", keys.judge)):
-        part = getattr(spec, role)
-        provider_id, model = split_model_name(part.model)
-        if provider(provider_id).dialect == "none":
-            continue
-        found: Probe = await probe(provider_id, model, fields or {}, part.config)
-        if found.status == "blocked":
-            raise UserError(" ".join(found.sentences) or f"The {role} did not answer before the run.")
-        spec = spec.model_copy(update={role: part.model_copy(update={"config": found.apply(part.config)})})
-    return spec
+    return await room.service.start(spec, credentials, offer.places, visitor.owner(request), asked, live)
 
 
 def _pydantic(error: ValueError) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 OVERHEAD = 256
 """Tokens of roles, separators and a vendor's own preamble, counted for every message."""
 
+UNBOUNDED_OUTPUT = 1024
+"""Tokens beyond the reasoning budget that one judge call may produce where the run has a cap and no limit was set."""
+
 _ONLY_LETTERS = bytes(97 if c < 128 and chr(c).isalpha() else 32 for c in range(256))
 _GAPS = bytes(97 if c < 128 and chr(c).isalpha() else 32 if c == 32 else 46 for c in range(256))
 _LETTERS = bytes(c for c in range(128) if chr(c).isalpha())
@@ -23,6 +26,12 @@ def upper_bound_text(*texts: str) -> int:
 def upper_bound(messages: Iterable[Any]) -> int:
     """Most input tokens of a request: a list of inspect messages, or of plain texts."""
     return sum(upper_bound_text(m if isinstance(m, str) else m.text) for m in messages)
+
+
+def most_output(max_tokens: int | None, reasoning_tokens: int | None) -> int:
+    """Most output tokens that one call can be billed for under a cap: some vendors count reasoning beside the limit."""
+    reasoning = reasoning_tokens or 0
+    return (max_tokens or reasoning + UNBOUNDED_OUTPUT) + reasoning
 
 
 def _most(text: str) -> int:

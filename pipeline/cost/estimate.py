@@ -9,9 +9,10 @@ from math import ceil
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.cost import priors
+from pipeline.cost.bounds import most_output, upper_bound
 from pipeline.cost.estimate_words import free_tier_note, rests_on, unknowns
 from pipeline.cost.estimate_words import summary_lines as estimate_summary_lines
-from pipeline.cost.prices import Price
+from pipeline.cost.prices import Price, worst_cost
 from pipeline.cost.priors import Range
 from pipeline.cost.seen import RoleSeen, Seen, seen_from_view
 from pipeline.cost.token_table import Count, TokenTable, token_table
@@ -68,6 +69,13 @@ class RoleEstimate(BaseModel):
     calibrated: bool = True
     seen_calls: int = 0
 
+    @property
+    def per_call(self) -> tuple[float, int]:
+        """US dollars (0 where the price is unknown) and tokens of one call, expected."""
+        calls = max(self.calls.expected, 1.0)
+        cost = self.cost.expected if self.cost is not None else 0.0
+        return cost / calls, round((self.input_tokens.expected + self.output_tokens.expected) / calls)
+
 
 class Estimate(BaseModel):
     """A run's estimate; `model_dump(mode="json")` goes into its events.
@@ -81,6 +89,8 @@ class Estimate(BaseModel):
         free_note: where a free tier's daily limit is less than the calls of this run, else "".
         rests_on: what the figures rest on, one sentence each. `unknown`: what is not known, one sentence each.
         seen_tasks: tasks that had ended when the estimate was refined; 0 for the first estimate.
+        start_cost, start_calls: what must be free under a cap for the first task to start: its answer at the worst, its
+            verdicts as expected; US dollars, None where a price is unknown.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -103,6 +113,8 @@ class Estimate(BaseModel):
     rests_on: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     seen_tasks: int = 0
+    start_cost: float | None = None
+    start_calls: int = 0
 
 
 def estimate(
@@ -135,7 +147,17 @@ def estimate(
         tasks_for_3=need3, cost_for_3=_cost_for(need3, total, len(tasks)),
         free_note=free_tier_note(solver, judge), seen_tasks=seen.tasks,
         rests_on=rests_on(spec, solver, judge, priors.reasons(spec.solver)), unknown=unknowns(solver, judge),
+        start_cost=_start_cost(tasks[0], spec, prices.get("solver"), judge) if tasks else None,
+        start_calls=1 + len(tasks[0].criteria) if tasks else 0,
     )
+
+
+def _start_cost(task: Task, spec: RunSpec, price: Price | None, judge: RoleEstimate) -> float | None:
+    if price is None or judge.cost is None:
+        return None
+    config = spec.solver.config
+    most = most_output(config.get("max_tokens"), config.get("reasoning_tokens"))
+    return worst_cost(upper_bound([task.system_prompt, task.user_message]), most, price) + len(task.criteria) * judge.per_call[0]
 
 
 def default_cap(estimate: Estimate) -> float | None:

@@ -209,6 +209,16 @@ class Meter:
                 and (cap.calls is None or taken_calls <= cap.calls)
                 and (cap.tokens is None or taken_tokens <= cap.tokens))
 
+    def lack(self, need: Amount, what: str) -> str:
+        """A sentence on the first cap that does not hold this much more: what is needed and what is left."""
+        state = self.snapshot()
+        for name, cap in (("cost", self.cap.cost), ("calls", self.cap.calls), ("tokens", self.cap.tokens)):
+            left = 0 if cap is None else max(0, cap - getattr(state.spent, name) - getattr(state.reserved, name))
+            if cap is not None and getattr(need, name) > left:
+                asked, free, whole = (_said(n, name) for n in (getattr(need, name), left, cap))
+                return f"{what} may need up to {asked}, and {free} of {whole} are left. Raise it to go on."
+        return f"{what} could have passed it. Raise it to go on."
+
     def charge(self, reservation: Reservation, usage: Usage | None, price: Price | None) -> Charge:
         """Turn a reservation into spend. A cost the provider reported beats the price; unknown usage costs the reserve.
 
@@ -276,6 +286,15 @@ def _charge(reservation: Reservation, usage: Usage | None, price: Price | None) 
     if price.free:
         return Charge(0.0, "free")
     return Charge(reservation.cost, "reserve") if found is None else Charge(found, "table")
+
+
+def _said(amount: float, name: str) -> str:
+    return dollars(amount) if name == "cost" else f"{amount:,} {name if amount != 1 else name[:-1]}"
+
+
+def dollars(amount: float) -> str:
+    """US dollars for the eye: cents from a dollar on, else four digits after the point."""
+    return f"${amount:,.2f}" if amount >= 0.995 or not amount else f"${amount:.4f}" if amount >= 0.0001 else "less than $0.0001"
 
 
 def _units(dollars: float) -> int:

@@ -1,6 +1,6 @@
 """What a run has shown so far of its calls: means by role, from the folded view. Never holds text; pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.report.view import RunView, Spend
 
@@ -39,12 +39,17 @@ class Seen:
 
 def seen_from_view(view: RunView) -> Seen:
     """What the view's calls show. Calls without usage count for money, at what they were charged, not for tokens."""
-    return Seen(_role(view.spend.get("solver")), _role(view.spend.get("judge")), view.done)
+    solver, judge = (_role(_less(view.spend[role], view.probes[role])) for role in ("solver", "judge"))
+    return Seen(solver, judge, view.done)
 
 
-def _role(spend: Spend | None) -> RoleSeen | None:
-    if spend is None:
-        return None
+def _less(spend: Spend, probes: Spend) -> Spend:
+    """Without the small questions before the run, which tell nothing of an answer's length."""
+    sums = ("calls", "faults", "input", "output", "cost", "unknown", "seconds")
+    return replace(spend, **{name: getattr(spend, name) - getattr(probes, name) for name in sums})
+
+
+def _role(spend: Spend) -> RoleSeen | None:
     answered = max(spend.calls - spend.faults, 0)
     counted = max(answered - spend.unknown, 0)
     if not counted or not spend.input:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.cost.bounds import UNBOUNDED_OUTPUT
 from pipeline.events import DataRecord, PromptRecord
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import REFERENCE_JUDGE, RunSpec
@@ -38,6 +39,14 @@ def differences(spec: RunSpec, chosen: int, available: int, prompt: PromptRecord
     said += _extra("solver", spec.solver.config)
     said += _extra("judge", spec.judge.config)
     return tuple(dict.fromkeys(text for text in said if text))
+
+
+def cap_differences(spec: RunSpec) -> tuple[str, ...]:
+    """What a cap changes: it needs a worst case, so the door bounds a judge that has no limit of its own."""
+    if spec.judge.config.get("max_tokens") is not None or (spec.max_cost, spec.max_calls, spec.max_tokens) == (None, None, None):
+        return ()
+    limit = (spec.judge.config.get("reasoning_tokens") or 0) + UNBOUNDED_OUTPUT
+    return (f"judge answers limited to {limit} tokens beside its reasoning, for the cap",)
 
 
 def same_model(name: str, other: str = REFERENCE_JUDGE) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from pipeline.cost.estimate import estimate_summary_lines
+from pipeline.cost.meter import dollars
 from pipeline.events import RunFinished, RunStarted, TaskFinished, Waiting
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
@@ -142,10 +143,25 @@ def dry_run_lines(plan: Any) -> list[str]:
     return [
         f"{len(plan.chosen)} of {len(plan.data.tasks)} tasks ({plan.data.source.name}): {', '.join(t.key for t in plan.chosen)}",
         f"Calls: {calls['solver']} solver, {calls['judge']} judge, {sum(calls.values())} in all",
-        *estimate_summary_lines(plan.estimate),
+        *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
         f"Differences from the reference settings: {'; '.join(plan.differences) or 'none'}",
         *(f"Note: {notice}" for notice in plan.data.notices), "Nothing was sent.",
     ]
+
+
+def _cap_lines(plan: Any) -> list[str]:
+    """The caps, and that nothing would start where the first task needs more."""
+    spec, e = plan.spec, plan.estimate
+    if spec.max_cost is None and spec.max_calls is None and spec.max_tokens is None:
+        return ["Cap       none"]
+    parts = [] if spec.max_cost is None else [dollars(spec.max_cost)]
+    parts += [f"{n:,} {name}" for n, name in ((spec.max_calls, "calls"), (spec.max_tokens, "tokens")) if n is not None]
+    lines = [f"Cap       {', '.join(parts)}"]
+    if spec.max_cost is not None and e.start_cost is not None and spec.max_cost < e.start_cost:
+        lines.append(f"Note: one task may cost {dollars(e.start_cost)}, so nothing would start under this cap. Raise it.")
+    if spec.max_calls is not None and spec.max_calls < e.start_calls:
+        lines.append(f"Note: the first task needs {e.start_calls} calls, so nothing would start under this cap. Raise it.")
+    return lines
 
 
 def dry_run_data(plan: Any) -> dict[str, Any]:

@@ -77,7 +77,8 @@ class Spend:
 
 @dataclass
 class RunView:
-    """Everything public about a run. Attempts are keyed by (task, epoch)."""
+    """Everything public about a run. Attempts are keyed by (task, epoch). `probes` is the part of `spend` that went to the
+    small questions before the run."""
 
     status: Status = "running"
     reason: str = ""
@@ -92,6 +93,7 @@ class RunView:
     tasks: list[PlannedTask] = field(default_factory=list)
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     spend: dict[str, Spend] = field(default_factory=lambda: {"solver": Spend(), "judge": Spend()})
+    probes: dict[str, Spend] = field(default_factory=lambda: {"solver": Spend(), "judge": Spend()})
     models: dict[str, str] = field(default_factory=dict)
     waiting: Waiting | None = None
     waits: int = 0
@@ -190,19 +192,24 @@ class Fold:
         if e.id in self._calls:
             return
         self._calls.add(e.id)
-        s = self.view.spend[e.role]
-        s.calls += 1
-        s.faults += bool(e.fault)
-        s.input += e.input or 0
-        s.output += e.output or 0
-        s.cache_read += e.cache_read
-        s.reasoning += e.reasoning
-        s.seconds += e.seconds
-        s.unknown += e.cost_source == "reserve" or (e.input is None and (e.cost is None or not e.fault))
-        if e.cost is not None:
-            s.cost += e.cost
-        else:
-            s.priced = False
+        _add(self.view.spend[e.role], e)
+        if not e.task:
+            _add(self.view.probes[e.role], e)
+
+
+def _add(s: Spend, e: Call) -> None:
+    s.calls += 1
+    s.faults += bool(e.fault)
+    s.input += e.input or 0
+    s.output += e.output or 0
+    s.cache_read += e.cache_read
+    s.reasoning += e.reasoning
+    s.seconds += e.seconds
+    s.unknown += e.cost_source == "reserve" or (e.input is None and (e.cost is None or not e.fault))
+    if e.cost is not None:
+        s.cost += e.cost
+    else:
+        s.priced = False
 
 
 def fold(events: Iterable[Event]) -> RunView:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pipeline.errors import UserError
-from pipeline.faults import provider_words, wait_asked
+from pipeline.faults import classify
+from pipeline.replies import provider_words, signs
 from runner.providers.calls import Route, route
 from runner.providers.catalogue import provider
 from runner.providers.entry import Provider
-from runner.providers.keys import clean_fields, clean_key, wrong_provider
+from runner.providers.keys import clean_fields, clean_key, redactor, wrong_provider
 from runner.providers.models import ModelList, ModelLists, gone, read_list
 from runner.providers.wire import Reply, Unreachable, send
 
@@ -22,12 +23,6 @@ Status = Literal["valid", "refused", "no_credit", "no_access", "wrong_provider",
 
 FREE_PER_DAY = 50
 """Calls a day to `:free` models on OpenRouter for an account that bought under 10 credits; above that 1,000."""
-
-_NO_CREDIT = ("insufficient_quota", "current quota", "credit balance", "insufficient balance", "out of credit",
-              "billing")
-_BAD_SIGNATURE = ("unrecognizedclient", "invalidsignature", "security token", "expiredtoken", "signature we calculated",
-                  "incompletesignature", "invalidclienttokenid", "missingauthenticationtoken")
-
 
 @dataclass(frozen=True)
 class KeyCheck:
@@ -96,43 +91,31 @@ def _who(entry: Provider) -> str:
 def _refusal(where: Route, reply: Reply) -> KeyCheck | None:
     """What a reply other than a plain success means. Its words decide, and are not shown."""
     entry, status, who = where.entry, reply.status, _who(where.entry)
-    words = f"{provider_words(reply.body)} {reply.headers.get('x-amzn-errortype', '')} {_code(reply.body)}".lower()
-    if 200 <= status < 300:
+    body = reply.body if isinstance(reply.body, Mapping) else {}
+    if 200 <= status < 300 and not body.get("error"):
         return None
     if 300 <= status < 400:
         return KeyCheck("unreachable", f"{who} answered with a redirect, which is not followed. Check the address.")
-    if status == 402 or (status in (400, 403, 429) and any(w in words for w in _NO_CREDIT)):
+    fault = classify(reply.exchange(), None, redactor(where.fields))
+    if fault.kind in ("no_credit", "key_limit"):
         return KeyCheck("no_credit", f"{who} knows the key, but its credit is used up. Add credit, then check again.")
-    if status == 401 or _bad_key(entry, status, words):
+    if fault.kind == "quota":
+        return KeyCheck("no_credit", f"{who} knows the key, but its quota is used up for now. Check again later, or raise it.")
+    if fault.kind == "key_refused":
         do = "Check that it is whole, not revoked, and of the right account."
-        if "expired" in words and entry.auth == "sigv4":
+        if entry.auth == "sigv4" and "expired" in f"{provider_words(reply.body)} {signs(reply.body, reply.headers)}".lower():
             do = "The session token has expired: make new temporary credentials."
         return KeyCheck("refused", f"{who} refused the key. {do}")
-    if status == 403:
-        return KeyCheck("no_access", f"{who} knows the key, but it may not be used for this. {_rights(entry)}")
-    if status == 429:
-        wait = wait_asked(reply.headers)
+    if fault.kind == "no_access":
+        knows = "knows the key, but it may not be used for this" if reply.body is not None else "refused access without a reason"
+        return KeyCheck("no_access", f"{who} {knows}. {_rights(entry)}")
+    if fault.kind == "rate_limit":
+        wait = fault.wait
         when = f"in {wait:.0f} seconds" if wait and wait < 3600 else "later"
         return KeyCheck("unreachable", f"{who} is limiting the rate of calls. Check again {when}.")
     if status in (404, 405) and entry.id == "custom":
         return KeyCheck("unreachable", no_list_here(where))
     return KeyCheck("unreachable", f"{who} answered with an error of its own ({status}). Check again later.")
-
-
-def _code(body: Any) -> str:
-    error = body.get("error") if isinstance(body, Mapping) else None
-    parts: list[Any] = [body.get("__type", "")] if isinstance(body, Mapping) else []
-    if isinstance(error, Mapping):
-        details = error.get("details")
-        parts += [error.get("code"), error.get("type"), error.get("status")]
-        parts += [d.get("reason") for d in details if isinstance(d, Mapping)] if isinstance(details, list) else []
-    return " ".join(str(p) for p in parts if p)
-
-
-def _bad_key(entry: Provider, status: int, words: str) -> bool:
-    if status == 400:
-        return "api_key_invalid" in words or "api key not valid" in words or "api key expired" in words
-    return status == 403 and entry.auth == "sigv4" and any(w in words for w in _BAD_SIGNATURE)
 
 
 def _rights(entry: Provider) -> str:
@@ -159,7 +142,9 @@ def _read_list(where: Route, reply: Reply) -> KeyCheck:
             return KeyCheck("unreachable", no_list_here(where))
         return KeyCheck("unreachable", f"{_who(where.entry)} gave an answer that cannot be read. Check again later.")
     subject = "The endpoint answers" if where.entry.id == "custom" else "The key works"
-    return KeyCheck("valid", f"{subject}: {len(models)} models.", models=len(models))
+    if not models:
+        return KeyCheck("no_access", f"{subject}, but no model is open to it.", models=0)
+    return KeyCheck("valid", f"{subject}: {len(models)} model{'s' if len(models) > 1 else ''}.", models=len(models))
 
 
 def _read_openrouter(where: Route, reply: Reply) -> KeyCheck:

@@ -136,6 +136,20 @@ class ModelLists:
         except Unreachable as error:
             return bundled(found, f"The list of {found.name} could not be had. {error}")
 
+    async def prices(self, wanted: Iterable[tuple[str, str, Mapping[str, str] | None]]) -> dict[str, Any]:
+        """What the lists say of these models' prices, by model id, for `prices.price_for(live=...)`; empty where nothing.
+
+        Args:
+            wanted: provider, model's id and secret fields, None where none are held.
+        """
+        found: dict[str, Any] = {}
+        for entry, model, fields in wanted:
+            if model and fields is not None and provider(entry).listing is not None:
+                listed = await self.get(entry, fields)
+                info = listed.find(model)
+                found |= {info.id: listed.live[info.id]} if info and info.pricing else {}
+        return found
+
     async def _live(self, entry: Provider, fields: Mapping[str, str]) -> ModelList:
         digest = _digest(entry, fields)
         kept = self._kept.get(digest)

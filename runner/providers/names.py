@@ -6,7 +6,8 @@ Never guesses an id, never shortens one, never looks at a key's value.
 from collections.abc import Mapping
 
 from pipeline.errors import UserError
-from pipeline.spec import ProviderKey
+from pipeline.spec import PINNED, ProviderKey
+from runner.addresses import private_allowed, resolve
 from runner.providers.catalogue import NO_KEY, PROVIDERS, provider
 from runner.providers.entry import Provider
 
@@ -55,13 +56,15 @@ def credentials_for(provider_id: str, fields: Mapping[str, str]) -> ProviderKey:
     """The entry's own fields, cleaned, for the pipe to the worker; the address of an endpoint is not among them.
 
     Raises:
-        UserError: a field is missing or cannot be a key.
+        UserError: a field is missing or cannot be a key, or the endpoint's address is not allowed any more.
     """
     from runner.providers.keys import clean_fields
 
     entry = provider(provider_id)
     cleaned = clean_fields(entry, fields)
-    cleaned.pop("base_url", None)
+    if (address := cleaned.pop("base_url", "")) and not private_allowed():
+        # Looked up and checked now, and the worker connects there: a name may answer otherwise a moment later.
+        cleaned[PINNED] = resolve(address).pinned
     if entry.id in ("custom", "local", "demo") and not cleaned.get("api_key"):
         # An empty mapping would let the client look for a key of the machine's owner in the environment.
         cleaned["api_key"] = NO_KEY

@@ -44,13 +44,18 @@ class Probe:
     Attributes:
         status: "ready" (the model answered, perhaps after adaptations), "blocked" (a run would fail), or "unknown".
         sentences: what to tell the visitor; every adaptation is among them.
-        calls: requests that were sent.
+        replies: what came back to each of them, None where nothing did.
     """
 
     status: Literal["ready", "blocked", "unknown"]
     adaptations: tuple[Adaptation, ...] = ()
     sentences: tuple[str, ...] = ()
-    calls: int = 0
+    replies: tuple[Reply | None, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """Requests that were sent."""
+        return len(self.replies)
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -77,11 +82,11 @@ class _State:
     limit_name: str = "max_tokens"
     found: list[Adaptation] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
-    calls: int = 0
+    replies: list[Reply | None] = field(default_factory=list)
 
     def end(self, status: Literal["ready", "blocked", "unknown"], *more: str) -> Probe:
         told = [f"{a.sentence[:1].upper()}{a.sentence[1:]}." for a in self.found]
-        return Probe(status, tuple(self.found), tuple(dict.fromkeys([*told, *self.said, *more])), self.calls)
+        return Probe(status, tuple(self.found), tuple(dict.fromkeys([*told, *self.said, *more])), tuple(self.replies))
 
 
 async def probe(entry: str | Provider, model: str, fields: Mapping[str, str], settings: Settings) -> Probe:
@@ -119,10 +124,11 @@ def _before(entry: Provider, model: str, state: _State) -> None:
 
 async def _ask_until_answered(where: Route, model: str, state: _State) -> Probe:
     redact = redactor(where.fields)
-    while state.calls < MOST_CALLS:
-        state.calls += 1
+    while len(state.replies) < MOST_CALLS:
+        state.replies.append(None)
         try:
             reply = await send(where.chat(model, ask(where.entry, model, state.settings, state.limit_name)), seconds=60)
+            state.replies[-1] = reply
         except Unreachable as error:
             return state.end("unknown", f"{where.entry.name} could not be asked before the run. {error}")
         if _answered(where.entry, reply):

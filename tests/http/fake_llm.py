@@ -6,8 +6,8 @@ What a request gets is decided, in this order, by: a step queued for its role (`
 "judge": [...]}`; a step with "times" serves that often, with "every" for ever), the model's name
 (`fake;status=429;retry_after=2;times=2`), else: a plan for the solver and `true` for the judge.
 A request is the judge's where its model name holds "judge". Keys of a step: delay, status, retry_after, headers, error,
-code, raw, error200, text, reasoning, finish, usage ("none" or {in, out, cached, reasoning, cost, ...}), cut, match
-(only requests whose text holds this), redirect, echo_key (the error quotes the key it got), blocked, stream_error.
+code, raw (with status_raw), error200, text, reasoning, finish, usage ("none" or {in, out, cached, reasoning, cost, ...}), cut,
+match (only requests whose text holds this), redirect, echo_key (the error quotes the key it got), blocked, stream_error.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ def handler(state: State, dialect: str) -> Any:
         state.calls[role] = state.calls.get(role, 0) + 1
         keys = [request.headers.get(h, "") for h in ("authorization", "x-api-key", "x-goog-api-key")]
         state.journal.append({"t": time.time(), "dialect": dialect, "path": request.url.path, "model": model, "role": role,
-                              "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
+                              "host": request.headers.get("host", ""), "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
         await asyncio.sleep(step.get("delay", 0))
         if step.get("echo_key"):
             step["error"] = f"Incorrect API key provided: {state.journal[-1]['key']}."
@@ -121,7 +121,7 @@ def respond(state: State, dialect: str, model: str, role: str, step: Step, promp
             headers["retry-after"] = str(step["retry_after"])
         return JSONResponse(error_body(dialect, status, step.get("error", "scripted error"), step.get("code")), status, headers)
     if "raw" in step:
-        return Response(step["raw"], media_type="application/json")
+        return Response(step["raw"], step.get("status_raw", 200), media_type="application/json")
     if "error200" in step:
         return JSONResponse(error_body(dialect, step.get("code", 502), step["error200"], step.get("code", 502)))
     text = step.get("text", "true" if role == "judge" else ANSWER)

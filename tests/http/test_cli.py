@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.eval import main
+from pipeline.eval import build_parser, main, spec_of
 from tests.http.runs import tasks_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,3 +162,28 @@ def test_as_a_program_it_exits_with_its_code_and_shows_progress_on_standard_erro
                            str(tmp_path / "logs")], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "2/2 tasks" in done.stderr and "Mean over scored tasks" in done.stdout
+
+
+@pytest.mark.parametrize("bad", [("--max-cost", "inf"), ("--max-cost", "1e300"), ("--max-cost", "nan"), ("--max-calls", "-5")])
+def test_a_cap_that_is_no_cap_is_a_sentence_and_leaves_a_run_as_it_was(tmp_path, capsys, bad):
+    given = ["--model", "demo/strong", "--sample-limit", "2", "--log-dir", str(tmp_path / "run")]
+    assert main([*given, *bad]) == 2 and not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    spec = spec_of(build_parser().parse_args([*given, "--max-calls", "3"])).canonical()
+    (tmp_path / "run" / "spec.json").write_text(spec)
+    assert main(["--resume", str(tmp_path / "run"), *bad]) == 2
+    assert (tmp_path / "run" / "spec.json").read_text() == spec, "the run could not be gone on with any more"
+    assert "cannot be used" in capsys.readouterr().err
+
+
+def test_a_dry_run_names_the_cap_and_says_where_nothing_would_start_under_it(capsys):
+    given = ["--model", "demo/strong", "--dry-run", "--sample-limit", "2"]
+    assert main([*given, "--max-calls", "5000"]) == 0 and "Cap       5,000 calls" in capsys.readouterr().out
+    assert main([*given, "--max-calls", "3"]) == 0 and "nothing would start" in capsys.readouterr().out
+
+
+def test_a_run_on_a_local_file_goes_on_by_its_folder_alone(fake, tmp_path, capsys):
+    given = flags(fake, tmp_path, "--max-calls", "4")
+    assert main(given) == 1 and len(fake.received()) == 4
+    assert main(["--resume", str(tmp_path / "logs"), "--max-calls", "100"]) == 0
+    assert len(fake.received()) == 8 and "scored 2" in capsys.readouterr().out

@@ -356,3 +356,23 @@ def test_a_refused_key_is_in_no_message_log_or_exception(fake: FakeProvider, cap
     assert len(chain) == 1
     text = "".join(traceback.format_exception(caught.value)) + found.sentence + caplog.text + "".join(capsys.readouterr())
     assert CANARY not in text
+
+
+@pytest.mark.parametrize(("provider", "say", "status"), [
+    # Google says this also where the limit of a minute is reached.
+    ("google", Say(429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota, "
+                                   "please check your plan and billing details."}}), "unreachable"),
+    ("anthropic", Say(400, {"error": {"type": "invalid_request_error", "message": "You have reached your specified API usage "
+                                      "limits. You will regain access on 2026-12-01."}}), "no_credit"),
+    ("google", Say(400, {"error": {"message": "User location is not supported for the API use."}}), "no_access"),
+    ("google", Say(403, {"error": {"message": "Your API key was reported as leaked."}}), "refused"),
+    ("openai", Say(401, {"error": {"message": "You have insufficient permissions. Missing scopes: api.model.read."}}), "no_access"),
+    ("openai", Say(200, {"error": {"message": "bad key", "code": 401}}), "refused"),
+    ("openai", Say(200, {"data": []}), "no_access"),
+    ("openai", Say(429, {"error": {"message": "slow"}}, {"Retry-After": "inf"}), "unreachable"),
+])
+def test_odd_refusals_are_told_apart(fake: FakeProvider, provider: str, say: Say, status: str) -> None:
+    entry = next(p for p in PROVIDERS if p.id == provider)
+    assert entry.listing is not None
+    fake.on(f"/{entry.listing.path.split('?')[0]}", say)
+    assert check(provider, {"api_key": CANARY}).status == status and len(fake.seen) == 1

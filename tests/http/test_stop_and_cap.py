@@ -108,6 +108,22 @@ def test_a_reported_cost_is_charged_and_the_cap_in_money_holds(fake, tmp_path):
     assert done.view.counts()["scored"] >= 2 and done.view.counts()["skipped_by_cap"] >= 5
 
 
+def test_a_task_that_has_the_cap_to_itself_starts_where_its_likely_cost_fits(fake, tmp_path):
+    """One task at the form's limit of a quarter more than expected: its worst case would not fit, and nothing would start."""
+    for role in ("solver", "judge"):
+        fake.script(role, {"usage": {"in": 900, "out": 60}, "every": True})
+    each = {"pricing": {"prompt": "0.000001", "completion": "0.00001"}}
+    models = priced(fake) | {"live": {"fake/solver": each, "fake/judge": each}}
+    models["judge"] = models["judge"].model_copy(update={"config": {"max_tokens": 4000}})
+    done = evaluate(fake, tmp_path, weights=(1,) * 12, max_cost=0.06, **models)
+    assert done.view.counts()["scored"] == 1 and done.view.cost <= 0.06
+
+
+def test_the_end_at_a_cap_says_what_the_next_task_needs_and_what_is_left(fake, tmp_path):
+    reason = evaluate(fake, tmp_path, count=2, max_calls=3).view.reason
+    assert "up to 4 calls" in reason and "3 calls of 3 calls are left" in reason
+
+
 @pytest.mark.parametrize("calls", [0, 1, 7, 13])
 def test_a_cap_in_calls_is_never_passed(fake, tmp_path, calls):
     done = evaluate(fake, tmp_path, count=6, max_calls=calls)

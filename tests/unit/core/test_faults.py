@@ -180,3 +180,58 @@ def test_words_of_the_request_that_a_provider_quotes_are_cut_off(echo):
 def test_words_that_a_request_shares_by_chance_stay():
     words = "The provider says: this lesson is too long for the model, shorten it."
     assert without_request(words, "Plan a lesson; it is for the model class.") == words
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (400, {"error": {"message": "foo/bar is not a valid model ID", "code": 400}}, "model_missing"),
+        (400, {"object": "error", "message": "Invalid model: magistral-reasoning", "type": "invalid_model"}, "model_missing"),
+        (400, {"error": {"message": "Model Not Exist", "type": "invalid_request_error"}}, "model_missing"),
+        (400, {"error": {"message": "The requested model 'x/y' does not exist", "code": "model_not_found"}}, "model_missing"),
+        (400, {"error": {"message": "The model `x` has been decommissioned", "code": "model_decommissioned"}}, "model_missing"),
+        (400, {"message": "The provided model identifier is invalid."}, "model_missing"),
+        (400, {"error": {"message": "You have reached your specified API usage limits. You will regain access on 2026-12-01."}}, "quota"),
+        (429, {"error": {"message": "Your prepayment credits are depleted.", "status": "RESOURCE_EXHAUSTED"}}, "no_credit"),
+        (412, {"error": {"message": "Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay."}}, "no_credit"),
+        (400, {"error": {"message": "User location is not supported for the API use.", "status": "FAILED_PRECONDITION"}}, "no_access"),
+        (400, {"error": {"message": "This organization has been disabled."}}, "no_access"),
+        (401, {"error": {"message": "You have insufficient permissions for this operation. Missing scopes: model.request."}}, "no_access"),
+        (404, {"message": "Model use case details have not been submitted for this account."}, "no_access"),
+        (403, {"error": {"message": "Your API key was reported as leaked. Please use another API key."}}, "key_refused"),
+        (403, {"error": {"message": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193."}}, "too_long"),
+        (429, {"error": {"message": "Request too large on tokens per min (TPM): Limit 30000, Requested 41234."}}, "too_long"),
+        (424, {"message": "The request failed due to an error while processing the model."}, "server_error"),
+        (498, {"error": {"message": "Flex tier capacity exceeded"}}, "overloaded"),
+        (524, None, "timeout"),
+        (200, {"error": {"code": "rate_limit_exceeded", "message": "slow down"}}, "rate_limit"),
+        (200, {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}, "no_credit"),
+    ],
+)
+def test_faults_that_vendors_hide_under_another_status_are_told_apart(status, body, kind):
+    assert fault(status, body=body).kind == kind
+
+
+def test_the_end_of_the_providers_words_is_the_end_of_a_sentence():
+    assert "Insufficient Balance. Add credit" in fault(402, "Insufficient Balance").sentence
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [({"retry-after": "30s"}, 30), ({"retry-after": "-5"}, None), ({"retry-after": "nan"}, None), ({"retry-after": "inf"}, None),
+     ({"retry-after": "soon", "x-ratelimit-reset-requests": "7s"}, 7), ({"retry-after-ms": "-1", "retry-after": "3"}, 3),
+     ({"retry-after": "1e30"}, 366 * 86400), ({"ratelimit": '"default";r=0;t=33'}, 33), ({"ratelimitbysize-reset": "17"}, 17),
+     ({"x-ratelimit-reset-tokens-minute": "11.3", "x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-requests-day": "33011"}, 11.3)],
+)
+def test_waits_are_read_in_every_form_and_senseless_ones_are_passed_over(headers, seconds):
+    assert wait_asked(headers) == (pytest.approx(seconds) if seconds is not None else None)
+
+
+def test_a_wait_until_a_time_is_read_as_a_date_in_either_form_or_as_unix_time():
+    from datetime import UTC, datetime
+    from time import time
+
+    at = time() + 40
+    shown = datetime.fromtimestamp(at, UTC)
+    for text in (f"{shown:%a, %d %b %Y %H:%M:%S} GMT", f"{shown:%Y-%m-%dT%H:%M:%SZ}", str(int(at)), str(int(at * 1000))):
+        assert wait_asked({"retry-after": text}) == pytest.approx(40, abs=3)
+    past = datetime.fromtimestamp(at - 400, UTC)
+    assert wait_asked({"anthropic-ratelimit-tokens-reset": f"{past:%Y-%m-%dT%H:%M:%SZ}"}) == 0

@@ -42,13 +42,13 @@ def test_english_prose_is_within_the_stated_error(model: str, characters_a_token
     assert estimate_tokens(text, model) == pytest.approx(len(text) / characters_a_token, rel=ERROR)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.characters(max_codepoint=127), max_size=200))
 def test_the_quick_count_equals_the_rule_for_ascii(text: str) -> None:
     assert pieces(text).number == pytest.approx(slow_pieces(text))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=200))
 def test_any_text_can_be_counted_and_bounded(text: str) -> None:
     assert pieces(text).number >= 0

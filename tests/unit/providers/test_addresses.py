@@ -111,3 +111,29 @@ def test_a_hosted_page_refuses_any_address_of_ones_own(monkeypatch: pytest.Monke
     assert check_base_url("https://public.example/v1")
     with pytest.raises(UserError):
         check_base_url("http://127.0.0.1:8000")
+
+
+@pytest.mark.parametrize("url", ["http://[::ffff:0:127.0.0.1]/v1", "http://[64:ff9b:1::7f00:1]/v1", "http://[64:ff9b::a9fe:a9fe]/v1"])
+def test_an_address_behind_a_translators_prefix_is_the_one_it_carries(url: str) -> None:
+    with pytest.raises(UserError):
+        resolve(url, allow_private=False)
+
+
+def test_a_name_with_both_kinds_of_address_is_called_at_the_older_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is often ::1 before 127.0.0.1, where Ollama and others do not listen."""
+    answer(monkeypatch, "::1", "127.0.0.1")
+    assert pinned_address("http://localhost:11434/v1", allow_private=True) == "127.0.0.1"
+
+
+def test_the_worker_gets_the_one_address_that_was_checked_and_a_name_that_turned_private_is_refused(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    from runner.providers.names import credentials_for
+
+    fields = {"base_url": "https://models.example/v1", "api_key": "abcdefgh12345678"}
+    answer(monkeypatch, "93.184.216.34")
+    assert credentials_for("custom", fields).fields == {"api_key": "abcdefgh12345678", "pinned": "93.184.216.34"}
+    answer(monkeypatch, "127.0.0.1")
+    with pytest.raises(UserError):
+        credentials_for("custom", fields)
+    monkeypatch.setenv(addresses.CUSTOM_SETTING, "private")
+    assert credentials_for("custom", fields).fields == {"api_key": "abcdefgh12345678"}

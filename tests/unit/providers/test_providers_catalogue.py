@@ -119,7 +119,8 @@ def test_credentials_hold_the_entrys_own_fields_and_nothing_else() -> None:
         credentials_for("openai", {})
 
 
-def test_no_provider_falls_back_to_the_owners_environment() -> None:
+def test_no_provider_falls_back_to_the_owners_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("L2BENCH_ALLOW_CUSTOM_URL", "private")
     assert credentials_for("custom", {"base_url": "http://localhost:1/v1"}).fields == {"api_key": NO_KEY}
     assert credentials_for("demo", {}).fields and credentials_for("local", {}).fields
 

@@ -83,7 +83,7 @@ def test_one_task_has_no_interval() -> None:
 
 
 @given(st.lists(st.floats(-0.5, 1.0), min_size=2, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_interval_is_finite_holds_the_mean_and_keeps_to_the_scale(values: list[float]) -> None:
     interval = mean_interval(values, draws=200)
     assert interval is not None and math.isfinite(interval.low) and math.isfinite(interval.high)

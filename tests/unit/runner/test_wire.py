@@ -160,7 +160,7 @@ def test_events_of_unknown_tasks_change_nothing() -> None:
     assert [i[0] for i in items(f)] == ["p", "s", "$"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["t", "v", "f", "r"])), max_size=60), st.data())
 def test_dropping_the_stream_anywhere_loses_nothing(moves: list[tuple[int, str]], data: st.DataObject) -> None:
     f = fed(started(tasks=5, criteria=2))

@@ -2,13 +2,15 @@
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.data.records import TaskSet
 from pipeline.errors import UserError
-from pipeline.spec import ModelSpec, RunSpec
+from pipeline.run import prepare
+from pipeline.spec import ModelSpec, Places, RunSpec
 from ui.estimate_panel import Worked, panel, work_out
 from ui.sources import Sources
 from ui.words import LANGUAGES, words
@@ -113,3 +115,30 @@ def test_an_estimate_takes_well_under_300_ms(tasks: TaskSet) -> None:
     for limit in (5, 10, 20, 40, 63):
         worked(tasks, spec(sample_limit=limit))
     assert (time.process_time() - begun) / 5 < 0.3
+
+
+def test_the_page_and_the_command_line_give_the_same_numbers_and_differences(tasks: TaskSet, tmp_path: Path) -> None:
+    for given in (
+        spec(max_cost=2.0),
+        spec(max_cost=2.0, competency=(tasks.tasks[0].competency,), sample_limit=0),
+        spec(max_calls=500, prompt_version="v2", epochs=2, verdict_retries=1),
+        spec(max_cost=1.0, judge="openrouter/openai/gpt-oss-120b", sampling="first", sample_limit=3),
+    ):
+        plan = prepare(given, Places(tmp_path))
+        shown = worked(tasks, given, automatic=False)
+        assert shown.estimate == plan.estimate and shown.differences == plan.differences
+
+
+def test_a_limit_that_lets_no_task_start_keeps_run_off_and_says_how_much_is_needed(tasks: TaskSet) -> None:
+    found = worked(tasks, spec(max_cost=0.01), automatic=False)
+    assert "nothing would start" in found.why_not(W) and "$0.0" in found.why_not(W)
+    assert worked(tasks, spec(max_cost=1.0), automatic=False).why_not(W) == ""
+
+
+def test_the_limit_by_the_rule_lets_a_run_of_one_task_start_and_is_never_rounded_to_nothing(tasks: TaskSet) -> None:
+    sonnet = "openrouter/anthropic/claude-sonnet-4.6"
+    assert worked(tasks, spec(sonnet, sonnet, sample_limit=1)).why_not(W) == ""
+    tiny = {"tiny/a": {"id": "tiny/a", "pricing": {"prompt": "0.00000000001", "completion": "0.00000000001"}}}
+    given = spec("openrouter/tiny/a", "openrouter/tiny/a", sample_limit=1)
+    found = asyncio.run(work_out(given, tasks, tiny, True))
+    assert found.limit and found.estimate.total and found.limit == pytest.approx(1.25 * found.estimate.total.expected, rel=1e-3)
