@@ -51,14 +51,14 @@ class _Live:
         if found is None:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         watched = await self.service.watch(found.key)
-        return JSONResponse(facts(watched.folded.view, found.owner), headers=HEADERS)
+        return JSONResponse(facts(watched.folded.view, found.holder), headers=HEADERS)
 
     async def resume(self, request: Request) -> Response:
         """Go on with a run, perhaps with raised caps; never a second time what was paid for."""
         rid = request.path_params["rid"]
         await self.service.open()
         found = self.service.get(rid, visitor.hf_user(request))
-        if found is None or not found.owner:
+        if found is None or not found.holder:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         try:
             changes = _changes(await request.body())
