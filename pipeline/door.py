@@ -20,6 +20,7 @@ from pipeline.cost.usage import Usage
 from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
+from pipeline.replies import unquoted
 from pipeline.reported import reported_cost, reported_usage
 
 FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
@@ -153,8 +154,9 @@ class Door:
         reservation = await self._reserve(role, worst, slot)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        exchange, output, error = await self._send(role, prompt(), slot)
-        fault = _fault_in(exchange, output, error, self.redact)
+        messages = prompt()
+        exchange, output, error = await self._send(role, messages, slot)
+        fault = _fault_in(exchange, output, error, lambda text: self._public(text, messages))
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
@@ -180,6 +182,9 @@ class Door:
         elif fault.kind in ("rate_limit", "overloaded"):
             self.pace.limited(fault.wait)
         return entry, output, fault
+
+    def _public(self, words: str, sent: list[ChatMessage]) -> str:
+        return unquoted(self.redact(words), "\n".join(message.text for message in sent)) if words else ""
 
     async def _reserve(self, role: RoleModel, worst: Worst, slot: Slot) -> Any:
         """Reserve the worst case; wait for calls under way to settle before giving up."""
@@ -264,7 +269,7 @@ def call_event(entry: Entry) -> events.Call:
 
 
 def _fault_in(
-    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Redactor
+    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Callable[[str], str]
 ) -> Fault | None:
     if output is not None and output.choices and output.stop_reason == "content_filter":
         return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)

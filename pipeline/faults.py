@@ -112,8 +112,12 @@ def refused_parameter(words: str) -> str:
     return "reasoning_tokens" if re.search(r"\bthinking\b|\breasoning\b|budget_tokens", words, re.I) else ""
 
 
-def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) -> Fault:
-    """The fault behind an exchange without a usable answer, or behind an exception of an SDK."""
+def classify(exchange: Exchange, error: BaseException | None, redact: Callable[[str], str]) -> Fault:
+    """The fault behind an exchange without a usable answer, or behind an exception of an SDK.
+
+    Args:
+        redact: takes out of the provider's words what may not be public: keys, and what they repeat of the request.
+    """
     error = exchange.error or error
     status, body = exchange.status, exchange.body
     if status is None or status < 400:

@@ -14,6 +14,9 @@ _CODE_KEYS = frozenset({"code", "type", "param", "status", "reason", "reasons", 
                         "detail", "raw", "__type"})
 _WAIT = re.compile(r"(?:try again|retry)(?: in| after)? ((?:\d+(?:\.\d+)? ?(?:ms|[smhd])[a-z]*[ ,]*(?:and )?)+)", re.I)
 
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrt])")
+SHARED = 16
+
 
 class Redactor:
     """Takes the run's secrets, and anything that looks like a key, out of a text."""
@@ -36,6 +39,31 @@ class Redactor:
         if self._secrets is not None:
             text = self._secrets.sub("[key]", text)
         return self._SHAPES.sub("[key]", text)
+
+
+def unquoted(text: str, sent: str) -> str:
+    """`text` without what it repeats of the request `sent`: an error that echoes it would carry gated text to the public record.
+
+    Every run of `SHARED` letters and digits that both have, whatever stands between them, becomes "[…]".
+    """
+    text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else " ", text)
+    at = [i for i, c in enumerate(text) if c.isalnum()]
+    own, plain = _letters(sent), "".join(text[i].lower()[0] for i in at)
+    spans: list[list[int]] = []
+    for i in range(len(at) - SHARED + 1):
+        if plain[i : i + SHARED] in own:
+            first, end = at[i], at[i + SHARED - 1] + 1
+            if spans and first <= spans[-1][1]:
+                spans[-1][1] = end
+            else:
+                spans.append([first, end])
+    for first, end in reversed(spans):
+        text = f"{text[:first]}[…]{text[end:]}"
+    return text
+
+
+def _letters(text: str) -> str:
+    return "".join(c.lower()[0] for c in text if c.isalnum())
 
 
 def parse_body(raw: bytes) -> Any:

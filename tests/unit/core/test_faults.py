@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.faults import Exchange, Redactor, classify, refused_parameter, wait_asked
+from pipeline.replies import unquoted
 
 REDACT = Redactor(["canary-key-123456"])
 
@@ -157,6 +158,18 @@ def test_only_the_limit_that_is_used_up_sets_the_wait(left_requests, left_tokens
 
 def test_a_redirect_is_a_fault_of_the_address():
     assert classify(Exchange(307, {"location": "http://elsewhere/"}), None, REDACT).kind == "redirected"
+
+
+@pytest.mark.parametrize(("said", "left"), [
+    ("Bad: Plan a lesson about the old market.", "Bad: […]."),
+    (r'Bad: \"Plan a lesson\n about\u0020the old', r'Bad: \"[…]'),
+    ("请求无效：设计一节关于旧市场的课程，面向初学者和教师。", "请求无效：[…]。"),
+    ("The setting temperature is refused by this model, plan a lesson.", "The setting temperature is refused by this model, plan a lesson."),
+    ("", ""),
+])
+def test_what_an_error_repeats_of_the_request_is_taken_out(said, left):
+    sent = "Help teachers.\nPlan a lesson\nabout the old market. 设计一节关于旧市场的课程，面向初学者和教师。"
+    assert unquoted(said, sent) == left
 
 
 def test_the_parts_of_a_key_that_a_provider_echoes_are_taken_out_too():
