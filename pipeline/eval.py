@@ -210,9 +210,12 @@ def _sink(journal: Any, progress: Progress, switch: Any, args: argparse.Namespac
 
 
 def _finish(args: argparse.Namespace, session: Any, view: Any) -> int:
+    from pipeline.events import read_journal
     from pipeline.report.manifest import write_manifest
+    from pipeline.report.view import fold
 
-    write_manifest(view, session.places)
+    with session.places.journal.open("rb") as journal:  # all stretches of the run, as whoever checks it will read them
+        write_manifest(fold(read_journal(journal)), session.places)
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
     results = list(session.evaluator.results.values())
