@@ -150,9 +150,7 @@ class Door:
         started = time.monotonic()
         messages = prompt()
         exchange, output, error = await self._send(role, messages, slot)
-        fault = _fault_in(exchange, output, error, self.redact)
-        if fault is not None and not fault.again:  # its sentence may end up on a public page
-            fault = replace(fault, sentence=without_request(fault.sentence, "\n".join(m.text for m in messages)))
+        fault = _fault_in(exchange, output, error, self.redact, messages)
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
@@ -266,16 +264,19 @@ def call_event(entry: Entry) -> events.Call:
 
 
 def _fault_in(
-    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Redactor
+    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Redactor, sent: list[ChatMessage]
 ) -> Fault | None:
+    def public(words: str) -> str:
+        return without_request(words, "\n".join(message.text for message in sent))
+
     if output is not None and output.choices and output.stop_reason == "content_filter":
         return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
     if exchange.status is not None and exchange.status >= 400:
-        return classify(exchange, error, redact)  # inspect makes an answer of some refusals, with the error as its text
+        return classify(exchange, error, redact, public)  # inspect makes an answer of some refusals, with the error as its text
     if error is None and output is not None and output.choices:
         return None if not _error_stop(exchange) else Fault(
             "server_error", "The provider ended the answer with an error.", exchange.status, again=True)
-    return classify(exchange, error, redact)
+    return classify(exchange, error, redact, public)
 
 
 def _error_stop(exchange: Exchange) -> bool:

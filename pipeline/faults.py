@@ -127,14 +127,19 @@ def refused_parameter(words: str) -> str:
     return "reasoning_tokens" if re.search(r"\bthinking\b|\breasoning\b|budget_tokens", words, re.I) else ""
 
 
-def classify(exchange: Exchange, error: BaseException | None, redact: Redactor) -> Fault:
-    """The fault behind an exchange without a usable answer, or behind an exception of an SDK."""
+def classify(exchange: Exchange, error: BaseException | None, redact: Redactor, public: Callable[[str], str] = str) -> Fault:
+    """The fault behind an exchange without a usable answer, or behind an exception of an SDK.
+
+    Args:
+        redact: takes keys out of what the provider said.
+        public: takes out of its words what no public page may show, such as what they repeat of the request.
+    """
     error = exchange.error or error
     status, body = exchange.status, exchange.body
     if status is None or status < 400:
         status = _body_code(body) or _status_of(error, at_least=400) or status
     # An SDK's own message would quote a page of HTML or text; such a page is searched and never quoted.
-    words = redact(provider_words(body, "" if exchange.text else _message_of(error)))[:300]
+    words = public(redact(provider_words(body, "" if exchange.text else _message_of(error))))[:300]
     found = redact(signs(body, exchange.headers)) or words or redact(exchange.text)
     wait = wait_asked(exchange.headers, words, body)
     if status is not None and status >= 400:

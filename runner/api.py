@@ -133,7 +133,7 @@ class _Api:
             self.streams -= 1
 
     async def stop(self, request: Request) -> Response:
-        return await self._change(request, lambda rid, user, _: self.service.stop(rid, user))
+        return await self._change(request, lambda rid, user, _: self.service.stop(rid, user), holder=True)
 
     async def delete(self, request: Request) -> Response:
         return await self._change(request, lambda rid, user, _: self.service.delete(rid, user))
@@ -145,10 +145,12 @@ class _Api:
 
         return await self._change(request, act)
 
-    async def _change(self, request: Request, act: Callable[[str, str | None, dict[str, Any]], Any]) -> Response:
-        """Only for owners; to anyone else a run that is shared looks as one that does not exist."""
+    async def _change(
+        self, request: Request, act: Callable[[str, str | None, dict[str, Any]], Any], holder: bool = False
+    ) -> Response:
+        """Only for owners, or for who holds the secret link; to anyone else the run looks as one that does not exist."""
         found = await self._find(request)
-        if found is None or not found.owner:
+        if found is None or not (found.holder if holder else found.owner):
             return not_available()
         # A form of another site cannot send this type without asking first.
         if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":

@@ -211,16 +211,15 @@ class Gate:
 
 LOGIN = "/login/huggingface"
 SIGNED_OUT = (
-    "Runs on the demo tasks written for this project: nobody is signed in. The full L2-Bench is gated; sign in with a "
-    "Hugging Face account that has accepted its terms to use it."
+    "Nobody is signed in. The full L2-Bench is gated; sign in with a Hugging Face account that has accepted its terms to use it."
 )
-NO_SIGN_IN = "Runs on the demo tasks written for this project. This page has no sign-in, which the gated full L2-Bench needs."
-OPEN = "Runs on the full L2-Bench, read with your own access."
+NO_SIGN_IN = "This page has no sign-in, which the gated full L2-Bench needs."
+OPEN = "The full L2-Bench is open to you."
 NO_ACCESS = (
-    "Runs on the demo tasks: your account {name} has not accepted the terms of the full L2-Bench. Access is granted at "
-    "once; accept the terms and come back, and this page checks again."
+    "Your account {name} has not accepted the terms of the full L2-Bench. Access is granted at once; accept the terms and "
+    "come back, and this page checks again."
 )
-NOT_NOW = "Runs on the demo tasks: whether your account {name} may read the full L2-Bench could not be checked. {why}"
+NOT_NOW = "Whether your account {name} may read the full L2-Bench could not be checked. {why}"
 
 
 def _ask(account: Account) -> GateState:

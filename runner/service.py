@@ -141,11 +141,11 @@ class RunService:
             created=time.time(),
             source=spec.source,
             owner=digest,
-            bound=bool(digest) and spec.source == "hub",
+            bound=bool(digest),
             card=card(folded.view),
         )
         places = _paths(places_extra)
-        if meta.bound:  # a shared Hub cache would hand gated files to whoever comes next
+        if meta.bound and spec.source == "hub":  # a shared Hub cache would hand gated files to whoever comes next
             places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
         order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
@@ -174,7 +174,7 @@ class RunService:
             UserError: no such run for this owner, it is going on, or a change is not allowed.
         """
         await self.open()
-        found = self._owned(rid, owner.hf_user)
+        found = self._owned(rid, owner.hf_user, holder=True)
         if not found.text:
             raise UserError(
                 "This run belongs to a Hugging Face account.", "", "Sign in with the account that started it."
@@ -200,11 +200,10 @@ class RunService:
         """Ask a run to stop; the order has left when this returns. A run that is not going on stays as it is.
 
         Raises:
-            UserError: no such run for this owner.
+            UserError: no such run for this owner or holder of its secret link.
         """
         await self.open()
-        run = self.host.live.get(self._owned(rid, hf_user).key)
-        if run:
+        if run := self.host.live.get(self._owned(rid, hf_user, holder=True).key):
             await self.host.stop(run)
 
     async def delete(self, rid: str, hf_user: str | None = None) -> None:
@@ -319,9 +318,9 @@ class RunService:
 
     # -- inside
 
-    def _owned(self, rid: str, hf_user: str | None) -> Access:
+    def _owned(self, rid: str, hf_user: str | None, holder: bool = False) -> Access:
         found = self.get(rid, hf_user)
-        if found is None or not found.owner:
+        if found is None or not (found.holder if holder else found.owner):
             raise UserError("This run is not available.", "", "Use the run's own link, or sign in as its owner.")
         return found
 

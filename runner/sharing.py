@@ -44,7 +44,8 @@ class Meta:
     Attributes:
         key: folder name, the first 32 hex digits of the secret id's sha256.
         owner: salted digest of the owner's Hugging Face name, or "".
-        bound: text and resume need the owner's account, not only the secret link (gated tasks, signed-in owner).
+        bound: a signed-in visitor's run: text, `.eval` and resume need their account, not only the secret link; where
+            its tasks are gated, so do sharing and deleting.
         ended: Unix seconds when the last stretch of the run ended, None while it runs.
         card: the few public facts a list of runs shows.
         pulled: the run came from the results repo; it is not this server's to push.
@@ -90,14 +91,16 @@ class Access:
     """What the one who asked may do with a run.
 
     Attributes:
-        owner: may stop, share and delete it.
+        owner: may share and delete it.
         text: may see all text of the run, fetch the `.eval` and resume it.
+        holder: may stop it: has the secret link, or is the owner. Spending must end also where a sign-in has ended.
         demo: the tasks are the demo's, whose task text is free for everyone.
     """
 
     meta: Meta
     owner: bool
     text: bool
+    holder: bool = False
 
     @property
     def key(self) -> str:
@@ -150,10 +153,11 @@ def access(meta: Meta, by: Literal["secret", "public", "key"], viewer: str, now:
         viewer: `owner_digest` of the signed-in viewer, or "".
     """
     same = bool(viewer) and bool(meta.owner) and hmac.compare_digest(viewer, meta.owner)
-    owner = by == "secret" or same
-    if not owner and (by == "key" or not meta.shared(now)):
+    holder = by == "secret" or same
+    if not holder and (by == "key" or not meta.shared(now)):
         return None
-    return Access(meta, owner=owner, text=owner and (same or not meta.bound))
+    owner = same or (holder and not (meta.bound and meta.source == "hub"))
+    return Access(meta, owner=owner, text=owner and (same or not meta.bound), holder=holder)
 
 
 def shared_as(meta: Meta, level: str, days: float | None, now: float) -> Meta:

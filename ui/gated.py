@@ -47,7 +47,7 @@ class Gated:
         state = self.gate.check(account)
         url = task_source(account, state, True, self.offered)[2]
         if kind != "hub" or not self.offered:
-            return demo if state.state == "open" else _with(demo, self._why("demo", account, w), url)
+            return _with(demo, self._why("demo", account, w), url)
         if state.state != "open" or account is None:
             return Offer("hub", None, self._why("hub", account, w), {}, url=url)
         try:

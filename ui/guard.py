@@ -1,6 +1,6 @@
-"""Stands in front of the whole app: closes Gradio's odd routes and refuses writes from other sites.
+"""Stands in front of the whole app: closes Gradio's odd routes, refuses writes from other sites and bodies without end.
 
-Never reads a body and never buffers an answer, so that event streams pass untouched.
+Counts the bytes of a body and reads none; never buffers an answer, so that event streams pass untouched.
 """
 
 import os
@@ -28,6 +28,11 @@ PLAIN_POLICY = (
 OWN = re.compile(r"^/(r/|gallery|compare|explore|privacy|keys|static/|api/)")
 UNLISTED = re.compile(r"^/(r/|compare|api/|keys)")
 RUN = re.compile(rb"(?:^|&)run=")
+LARGEST = 1_000_000  # bytes of a body; Gradio's own routes would take any number into memory
+
+
+class _TooLarge(Exception):
+    """More came than a body may have."""
 
 
 def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
@@ -56,7 +61,33 @@ class Guard:
         elif self._foreign(scope):
             await PlainTextResponse("cross-origin request refused", 403)(scope, receive, send)
         else:
-            await self.app(scope, receive, _with_headers(path, bool(RUN.search(scope["query_string"])), send))
+            await self._bounded(scope, receive, _with_headers(path, bool(RUN.search(scope["query_string"])), send))
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, unless more comes, or is announced, than a body may have."""
+        announced = dict(scope["headers"]).get(b"content-length", b"")
+        came, begun = int(announced) if announced.isdigit() else 0, False
+
+        async def counting() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b"")) if not announced else 0
+            if came > LARGEST:
+                raise _TooLarge
+            return message
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            if came > LARGEST:
+                raise _TooLarge
+            await self.app(scope, counting, noting)
+        except _TooLarge:
+            if not begun:
+                await PlainTextResponse(f"too large: at most {LARGEST:,} bytes", 413)(scope, receive, send)
 
     def _foreign(self, scope: Scope) -> bool:
         """Whether another site's page sends this write. Requests without an Origin are no browser's cross-site ones."""

@@ -22,28 +22,32 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
         "Your Hugging Face sign-in",
         "Signing in is optional. It is used for three things: to check that you have accepted the terms of the gated dataset "
         "and read it with your own access; to call Hugging Face's Inference Providers on your own account where you choose "
-        "them; and to tell that a run is yours. The token stands in a signed cookie in your browser and is not stored on the "
-        "server. Of your user name only a salted digest is kept beside your runs. The dataset is copied to a cache that is "
-        "yours alone.",
+        "them; and to tell that a run is yours. The token stands with your user name in a signed cookie in your browser, until "
+        "you sign out and for 14 days at most, and is not stored on the server; it ends by itself after some hours. The process "
+        "of a run that needs it holds it in memory until the run ends. Of your account only a salted digest is kept beside your "
+        "runs. The dataset is copied to a cache that is yours alone; it is deleted when you sign out, an hour after you last "
+        "used it, when your sign-in ends, and when the server restarts.",
     ),
     (
         "What a run leaves behind",
         "A public record: which tasks were chosen, by number; the verdict on every criterion; outcomes, tokens, money and "
         "times; the models and settings. It holds no text of a task, an answer, a rubric or a judge. Beside it a private "
-        "record with all text, which only you can fetch. Both lie in the server's data folder. {keep}",
+        "record with all text, tasks included, which only you can fetch: with the run's secret link, or, for a run that you "
+        "started signed in, with your account. Both lie in the server's data folder. {keep}",
     ),
     (
         "Who sees it",
-        "A new run is private: only someone with its secret link can see it. You can share it under another, public link, or "
+        "A new run is private: only someone with its secret link can see it, and of a run on the gated dataset no more than the "
+        "public record; its text needs your account. You can share it under another, public link, or "
         "list it in the gallery; the public link can be revoked or given an end. Deleting a run removes all of its files. "
         "Shared runs may be copied to a public results dataset where the owner of this app has set one up; private runs are not. "
         "Result pages ask search engines to stay away.",
     ),
     (
         "In your browser",
-        "One random cookie, which ties your key to your browser for as long as the browser is open, and the list of your runs "
-        "with their secret links, in local storage. Remove a run from the list on the My runs tab. No key, no tracking, and no "
-        "request to any other site.",
+        "One random cookie, which ties your key to your browser for as long as the browser is open; the cookie of your sign-in, "
+        "if you sign in; and the list of your runs with their secret links, in local storage. Remove a run from the list on the "
+        "My runs tab. No key, no tracking, and no request to any other site.",
     ),
     (
         "What providers see",

@@ -55,7 +55,7 @@ class _Live:
         if found is None:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         watched = await self.service.watch(found.key)
-        said = facts(watched.folded.view, found.owner)
+        said = facts(watched.folded.view, found.holder)
         if request.query_params.get("means"):
             summary = await self.service.summary_of(found.key)
             said["means"] = summary.model_dump(mode="json", include={"scored", "attempted"}) if summary else None
@@ -66,7 +66,7 @@ class _Live:
         rid = request.path_params["rid"]
         await self.service.open()
         found = self.service.get(rid, visitor.hf_user(request))
-        if found is None or not found.owner:
+        if found is None or not found.holder:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         try:
             changes = _changes(await request.body())

@@ -159,7 +159,8 @@ class SignIn:
 
     def _begin(self, scope: Scope) -> None:
         query, session = _query(scope), scope["session"]
-        session[TARGET] = safe_target(query.get("_target_url", "/"))
+        if "_nb_redirects" not in query or TARGET not in session:  # the second try of one login goes where the first would have
+            session[TARGET] = safe_target(query.get("_target_url", "/"))
         # https://github.com/lepture/authlib/issues/622: states of logins that were given up fill the cookie.
         for old in [k for k in session if k.startswith(STATES)][:-KEPT_STATES]:
             session.pop(old)
@@ -178,7 +179,11 @@ class SignIn:
                 session["oauth_info"] = _trimmed(session["oauth_info"])
                 for left in [k for k in session if k.startswith(STATES)]:
                     session.pop(left)
-                MutableHeaders(scope=message)["location"] = safe_target(session.pop(TARGET, "/"))
+                target = safe_target(session.pop(TARGET, "/"))
+                if account(_Scoped({"session": session})) is None:  # an answer without a token, or without a name
+                    session.pop("oauth_info")
+                    target = _marked(target, "failed")
+                MutableHeaders(scope=message)["location"] = target
             await send(message)
 
         await self._guarded(scope, receive, sending, "failed")

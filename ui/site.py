@@ -18,6 +18,9 @@ import gradio as gr  # noqa: E402
 from fastapi import FastAPI  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.middleware.cors import CORSMiddleware  # noqa: E402
+from starlette.responses import PlainTextResponse  # noqa: E402
+from starlette.routing import Route  # noqa: E402
+from starlette.types import Receive, Scope, Send  # noqa: E402
 
 from runner import api  # noqa: E402
 from runner.gate import Gate  # noqa: E402
@@ -69,7 +72,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
         ],
     )
     signin.attach(app)  # puts the session around all of these
-    app.router.routes += [
+    ours = [
         *assets.routes,
         *keys.routes(ring, OpenRouterOAuth(vault), lists),
         *run_routes.routes(service, ring, lists, gated.places),
@@ -77,8 +80,26 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
         *privacy.routes,
         *_results(service, room, gated),
     ]
+    app.router.routes += [*ours, *_wrong_methods(ours)]
     app.state.service, app.state.room, app.state.gated = service, room, gated
     return _with_gradio(app, room)
+
+
+class _WrongMethod:
+    """Answers 405; without it a wrong method would go on to Gradio, which says that our address does not exist."""
+
+    def __init__(self, allowed: set[str]) -> None:
+        self.allowed = ", ".join(sorted(allowed))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("method not allowed", 405, {"Allow": self.allowed})(scope, receive, send)
+
+
+def _wrong_methods(routes: list[Any]) -> list[Route]:
+    allowed: dict[str, set[str]] = {}
+    for route in routes:
+        allowed.setdefault(route.path, set()).update(route.methods)
+    return [Route(path, _WrongMethod(found)) for path, found in allowed.items() if not path.startswith("/static/")]
 
 
 def _with_gradio(app: FastAPI, room: Room) -> FastAPI:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pipeline.data.hub_faults import (
     DEFAULT_REPO,
@@ -172,6 +172,23 @@ def _fetched(path: Path, request: Request, notices: tuple[str, ...]) -> Fetched:
     return Fetched(path, snapshot / request.resources, snapshot.parents[2], request.repo, snapshot.name, notices)
 
 
+def _give_up_at_a_quota() -> None:
+    """The client sleeps until a quota is free again, up to five times over and without a word; a visitor is told instead."""
+    from huggingface_hub.utils import get_session
+
+    hooks = get_session().event_hooks["response"]
+    if _at_quota not in hooks:
+        hooks.append(_at_quota)
+
+
+def _at_quota(response: Any) -> None:
+    from huggingface_hub.utils import hf_raise_for_status
+
+    if response.status_code == 429:
+        response.read()
+        hf_raise_for_status(response)
+
+
 def _ask(request: Request, call: Callable[[], T], downloading: bool = False) -> T:
     """Do one thing at the Hub; what goes wrong comes out as a UserError or as Unreachable.
 
@@ -181,6 +198,7 @@ def _ask(request: Request, call: Callable[[], T], downloading: bool = False) -> 
     while True:
         attempts_left -= 1
         try:
+            _give_up_at_a_quota()
             return call()
         except Exception as error:  # the client's HTTP library differs between its versions: judge by kind
             reason = explain(error, request, downloading)

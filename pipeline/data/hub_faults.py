@@ -124,7 +124,8 @@ def _by_answer(error: BaseException, status: int, request: Request) -> Exception
         return UserError(
             f"The token may not read the dataset {request.repo}.",
             'A token with read access to "public gated repositories you can access".',
-            "Change its permissions at https://huggingface.co/settings/tokens, or use another token.",
+            "Change its permissions at https://huggingface.co/settings/tokens, or use another token; on the page, sign out and "
+            "in again, and allow the access to gated repositories.",
         )
     if status == 429:
         return _quota(error)

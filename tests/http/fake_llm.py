@@ -7,7 +7,8 @@ What a request gets is decided, in this order, by: a step queued for its role (`
 (`fake;status=429;retry_after=2;times=2`), else: a plan for the solver and `true` for the judge.
 A request is the judge's where its model name holds "judge". Keys of a step: delay, status, retry_after, headers, error,
 code, raw (with status_raw), error200, text, reasoning, finish, usage ("none" or {in, out, cached, reasoning, cost, ...}), cut,
-match (only requests whose text holds this), redirect, echo_key (the error quotes the key it got), blocked, stream_error.
+match (only requests whose text holds this), redirect, echo_key and echo_prompt (the error quotes what it got), blocked,
+stream_error.
 """
 
 import asyncio
@@ -103,6 +104,8 @@ def handler(state: State, dialect: str) -> Any:
         state.journal.append({"t": time.time(), "dialect": dialect, "path": request.url.path, "model": model, "role": role,
                               "host": request.headers.get("host", ""), "key": next((k.removeprefix("Bearer ") for k in keys if k), ""), "body": body})
         await asyncio.sleep(step.get("delay", 0))
+        if step.get("echo_prompt"):
+            step["error"] = f"{step['error']}: {json.dumps(text)}"
         if step.get("echo_key"):
             step["error"] = f"Incorrect API key provided: {state.journal[-1]['key']}."
         if "redirect" in step:

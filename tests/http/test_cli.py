@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.eval import build_parser, main, spec_of
+from pipeline.verify import verify
 from tests.http.runs import tasks_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,6 +120,7 @@ def test_a_cap_in_calls_holds_and_raising_it_goes_on(fake, tmp_path, capsys):
     assert main(["--resume", str(tmp_path / "logs"), "--max-calls", "40", "--csv-path", str(csv_path), "--resources-dir", str(resources),
                  "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["scored"] == 4 and len(fake.received()) == 16
+    assert verify(tmp_path / "logs") == [], "the manifest of a run that went on tells of all its stretches"
 
 
 def test_no_continue_on_fail_stops_at_the_first(fake, tmp_path, capsys):

@@ -137,6 +137,26 @@ def test_a_code_that_was_used_or_a_state_of_another_browser_signs_nobody_in(open
     assert site.browser().get(back).status_code in (302, 303, 307)
 
 
+@pytest.mark.parametrize("missing", ["id_token", "access_token"])
+def test_an_answer_without_a_token_or_a_name_is_said_to_have_failed(
+    openid: FakeOpenID, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    whole = openid.token
+    monkeypatch.setattr(openid, "token", lambda code, redirect: {k: v for k, v in (whole(code, redirect) or {}).items() if k != missing})
+    browser = Site().browser()
+    assert sign_in(browser, target="/?run=SECRET").headers["location"] == "/?run=SECRET&signin=failed"
+    assert browser.get("/who").json()["name"] is None
+
+
+def test_a_second_try_of_a_login_leads_where_the_first_would_have(openid: FakeOpenID) -> None:
+    browser = Site().browser()
+    begin(browser, "/?run=SECRET")
+    again = browser.get("/login/callback", params={"code": "x", "state": "of another tab"}).headers["location"]
+    assert again.startswith("/login/huggingface?_nb_redirects=")
+    back = consent(browser.get(again).headers["location"], "granted")
+    assert browser.get(back).headers["location"] == "/?run=SECRET"
+
+
 def test_an_expired_session_is_signed_out(openid: FakeOpenID) -> None:
     openid.life = 1
     browser = Site().browser()

@@ -248,12 +248,14 @@ def test_a_full_disk_is_named_and_the_next_start_completes_the_download(hub: Fak
     assert len(load(tmp_path).tasks) == 12
 
 
-@pytest.mark.parametrize("path", ["auth-check", f"/api/datasets/{REPO}/revision", rf"resolve/.*/{CSV}"])
+@pytest.mark.parametrize("path", ["auth-check", f"/api/datasets/{REPO}/revision", rf"resolve/.*/{CSV}", "resolve/.*/resources_for_tasks"])
 @pytest.mark.parametrize("headers", [{}, {"ratelimit": '"api";r=0;t=42'}, {"retry-after": "42"}])
-def test_a_quota_answer_is_named_with_the_wait(hub: FakeHub, tmp_path, path, headers):
+def test_a_quota_answer_is_named_with_the_wait_and_not_waited_for(hub: FakeHub, tmp_path, monkeypatch, path, headers):
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
     hub.fail(path, status=429, headers=headers)
     error = refused(tmp_path)
-    assert "429" in error.found
+    assert "429" in error.found and not waits, "the client would have waited five times for the reset"
     assert ("42 seconds" if headers else "minutes") in error.do
 
 

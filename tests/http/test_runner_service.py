@@ -302,11 +302,13 @@ def test_a_gated_run_gives_text_and_resume_only_to_its_account(tmp_path: Path) -
             await s.stop(rid)
             await ended(s, rid)
             found = s.get(rid)
-            assert found.owner and not found.text
+            assert found.holder and not found.owner and not found.text
             assert s.store.places(found.key)["cache_dir"].endswith(found.meta.owner), "a Hub cache of its own"
             assert not s.get(rid, "eve").text and s.get(rid, "ada").text
-            with pytest.raises(UserError):
-                await s.resume(rid, key(), owner=Owner("eve"))
+            for change in (s.resume(rid, key(), owner=Owner("eve")), s.share(rid, "listed", hf_user="eve"),
+                           s.share(rid, "listed"), s.delete(rid, "eve"), s.delete(rid)):
+                with pytest.raises(UserError):
+                    await change
             assert s.get(found.key) is None and s.get(found.key, "eve") is None
             assert s.get(found.key, "Ada").owner
             assert [r.id for r in s.list_for(hf_user="ada")] == [found.key] and s.list_for(hf_user="eve") == []

@@ -57,6 +57,18 @@ def test_a_key_that_an_error_echoes_is_nowhere_in_any_form(fake, tmp_path, statu
     assert not leaks(done, tmp_path) and "[key]" in every_byte(tmp_path).decode("latin-1")
 
 
+@pytest.mark.parametrize("role", ["solver", "judge"])
+@pytest.mark.parametrize(("status", "error"), [(400, "invalid input"), (402, "no credit for"), (403, "not permitted"), (429, "limit per day")])
+def test_task_text_that_an_error_echoes_stays_out_of_the_public_record(fake, tmp_path, role, status, error):
+    # vLLM and others quote the input they refuse; the sentence goes into the journal, which everyone may read
+    fake.script(role, {"status": status, "error": error, "echo_prompt": True, "every": True})
+    done = evaluate(fake, tmp_path, api_retries=0)
+    public = repr(done.events).lower()
+    assert error in public, "the provider's own words are still told"
+    for text in ("plan lesson 1", "you help teachers", "good plan for lesson", "of task 1 clearly", "three stages, with timings"):
+        assert text not in public
+
+
 def test_a_key_that_is_echoed_far_into_a_long_message_is_not_cut_into_view(fake, tmp_path):
     fake.script("solver", {"status": 400, "error": "x" * 280 + f" {CANARY}", "every": True})
     assert not leaks(evaluate(fake, tmp_path, credentials=credentials()), tmp_path)

@@ -173,8 +173,7 @@ def test_the_parts_of_a_key_that_a_provider_echoes_are_taken_out_too():
 ])
 def test_words_of_the_request_that_a_provider_quotes_are_cut_off(echo):
     request = "You help.\nPlan a lesson on café menus, please. 教师请为初级学习者准备一节关于餐厅菜单的口语课程好吗"
-    assert without_request(f"Refused (400). The provider says: bad input: '{echo}' at 3", request) == (
-        "Refused (400). The provider says: bad input […]")
+    assert without_request(f"bad input: '{echo}' at 3", request) == "bad input […]"
 
 
 def test_words_that_a_request_shares_by_chance_stay():

@@ -103,6 +103,14 @@ def test_the_readme_holds_the_table_of_settings():
     assert with_table(text) == text
 
 
+def test_the_readme_names_every_variable_that_is_read_and_no_other():
+    tests_own = {"L2BENCH_DEMO_DELAY", "L2BENCH_PROVIDER_HOSTS"}
+    code = [p for top in ("pipeline", "runner", "ui") for p in (ROOT / top).rglob("*.py")] + [ROOT / "app.py"]
+    names = re.compile(r"\bL2BENCH_[A-Z_]+\b")
+    read = {name for p in code for name in names.findall(p.read_text(encoding="utf-8"))}
+    assert set(names.findall(README.read_text(encoding="utf-8"))) == read - tests_own
+
+
 def test_the_spaces_yaml_agrees_with_the_pins():
     head = yaml.safe_load(README.read_text(encoding="utf-8").split("---")[1])
     pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")

@@ -52,6 +52,15 @@ def test_bound_runs_keep_their_text_for_the_account() -> None:
     assert not access(bound, "secret", EVE, 0).text and access(bound, "secret", ADA, 0).text
 
 
+def test_a_gated_run_is_shared_and_deleted_by_its_account_alone_and_stopped_also_by_its_link() -> None:
+    gated = replace(META, owner=ADA, bound=True, source="hub", level="public", public_id="p-x")
+    for viewer in ("", EVE):
+        found = access(gated, "secret", viewer, 0)
+        assert (found.owner, found.text, found.holder) == (False, False, True)
+    assert access(gated, "secret", ADA, 0).owner and access(gated, "key", ADA, 0).text
+    assert not access(gated, "public", EVE, 0).holder
+
+
 def test_levels_expire_and_revoking_kills_the_link_for_good() -> None:
     public = shared_as(META, "public", 2, 100.0)
     assert access(public, "public", "", 100.0) and not access(public, "public", "", 100.0).text

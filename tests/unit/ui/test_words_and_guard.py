@@ -123,6 +123,27 @@ def test_only_our_own_pages_may_write(headers: dict[str, str], status: int) -> N
     assert ask("/api/runs/x/stop", "POST", headers)[0] == status
 
 
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_without_end_is_refused_before_it_is_taken(announced: bool) -> None:
+    taken: list[int] = []
+    sent: list[Any] = []
+
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        while (message := await receive())["more_body"]:
+            taken.append(len(message["body"]))
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"x" * 100_000, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-length", b"2000000")] if announced else []
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/queue/join", "query_string": b"", "headers": headers}
+    asyncio.run(Guard(inner)(scope, receive, send))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 413 and sum(taken) <= 1_000_000 and bool(taken) is not announced
+
+
 def test_headers_of_our_own_pages() -> None:
     _, headers = ask("/r/abc")
     assert "script-src 'self'" in headers["content-security-policy"] and "noindex" in headers["x-robots-tag"]
