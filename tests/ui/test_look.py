@@ -115,7 +115,7 @@ def test_the_page_speaks_the_language_asked_for(open_page: Callable[..., Page], 
     ready(page)
     w = words(lang)
     expect(page.locator("#run-button")).to_have_text(w["run"])
-    expect(page.locator("#estimate")).to_contain_text(w["est_tokens_in"])
+    expect(page.locator("#estimate-details")).to_contain_text(w["est_tokens_in"])
     expect(page.locator("#source-why")).to_contain_text(w["source_demo_why"].split("{n}")[0].strip())
     expect(page.locator("#tasks h2").first).to_have_text(w["section_tasks"])
     page.get_by_role("tab", name=w["nav_live"]).click()
