@@ -192,9 +192,8 @@ class Live {
     this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${span(ends)}`);
     this.text("attempted", points(attempted.mean));
     this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }) + span(known(this.final?.attempted)));
-    const ended = m.done - m.counts.skipped_by_cap - m.counts.cancelled;  // what was never begun has not ended
-    this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: ended, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
-    const percent = m.rows ? Math.floor((100 * ended) / m.rows) : 0;
+    this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: m.done, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
+    const percent = m.rows ? Math.floor((100 * m.done) / m.rows) : 0;
     this.$("progress-bar").style.width = `${percent}%`;
     this.$("progress").setAttribute("aria-valuenow", percent);
     const now = performance.now();

@@ -118,7 +118,7 @@ def bars(items: Sequence[Bar], width: int = 22, grey: bool = False) -> Spec:
     placed = list(enumerate(items))
     data = [_bars([p for p in placed if (p[1].interval is not None) is known], grey) for known in (True, False)]
     more: Spec = {"xaxis": share_axis(lowest), "yaxis": y, "annotations": _values(items, grey), "margin": WIDE}
-    return {"data": [trace for trace in data if trace["y"]], "layout": layout(height, bargap=0.3, barmode="overlay", **more)}
+    return {"data": [trace for trace in data if trace["y"]], "layout": layout(height, barmode="overlay", **more)}
 
 
 def _bars(placed: Sequence[tuple[int, Bar]], grey: bool) -> Spec:
@@ -127,6 +127,7 @@ def _bars(placed: Sequence[tuple[int, Bar]], grey: bool) -> Spec:
     trace: Spec = {
         "type": "bar",
         "orientation": "h",
+        "width": 0.7,
         "x": values,
         "y": [place for place, _ in placed],
         "cliponaxis": False,
