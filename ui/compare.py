@@ -141,8 +141,10 @@ def compare_charts(result: Comparison, t: T) -> list[Chart]:
 def _forest(result: Comparison, t: T) -> Chart:
     names = [f"{LETTERS[p.first]} − {LETTERS[p.second]}" for p in result.pairs]
     known = [(n, p.difference) for n, p in zip(names, result.pairs, strict=True) if p.difference.value is not None]
-    values = [d.value or 0.0 for _, d in known]
-    ends = [(d.interval.low, d.interval.high) if d.interval else (d.value or 0.0, d.value or 0.0) for _, d in known]
+    values = [100 * (d.value or 0.0) for _, d in known]
+    ends = [
+        (100 * d.interval.low, 100 * d.interval.high) if d.interval else (v, v) for v, (_, d) in zip(values, known, strict=True)
+    ]
     trace = {
         "type": "scatter",
         "mode": "markers",
@@ -165,12 +167,12 @@ def _forest(result: Comparison, t: T) -> Chart:
             "arrayminus": [v - e[0] for e, v in zip(ends, values, strict=True)],
         },
     }
-    most = max([0.05, *(abs(x) for e in ends for x in e)]) * 1.1
+    most = max([5.0, *(abs(x) for e in ends for x in e)]) * 1.1
     spec = {
         "data": [trace],
         "layout": figures.layout(
             70 + 34 * len(known),
-            xaxis=figures.axis(range=[-most, most], tickformat="+.0%", title={"text": t("compare.points")}, zeroline=True),
+            xaxis=figures.axis(range=[-most, most], tickformat="+d", title={"text": t("compare.points")}, zeroline=True),
             yaxis=figures.axis(
                 autorange="reversed",
                 tickvals=list(range(len(known))),
@@ -179,18 +181,24 @@ def _forest(result: Comparison, t: T) -> Chart:
             ),
         ),
     }
-    tied = sum(1 for _, d in known if not d.separable)
     rows = [[Cell(n), Cell(difference_text(p.difference, t))] for n, p in zip(names, result.pairs, strict=True)]
     return Chart(
         "forest",
         t("compare.forest"),
-        t("compare.forest_alt", n=len(known), tied=tied),
+        _apart(known, t),
         (t("compare.pair"), t("compare.difference")),
         rows,
         spec if known else None,
         t("compare.forest_help"),
         wide=True,
     )
+
+
+def _apart(known: list[tuple[str, Difference]], t: T) -> str:
+    """The one difference there is, or how many of several pairs can be told apart."""
+    if len(known) == 1:
+        return f"{known[0][0]}: {difference_text(known[0][1], t)}."
+    return t("compare.forest_alt", n=len(known), apart=sum(d.separable for _, d in known))
 
 
 COLOURS = ("var(--c-1)", "var(--c-2)", "var(--c-3)", "var(--c-4)", "var(--c-5)", "var(--c-6)")

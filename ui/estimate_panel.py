@@ -95,24 +95,27 @@ def _work_out(spec: RunSpec, tasks: TaskSet, live: dict[str, Any], automatic: bo
     return Worked(spec, made, (*said, *cap_differences(capped)), cap, limit)
 
 
-def panel(worked: Worked | None, w: Words) -> str:
-    """The estimate as HTML; every value is escaped."""
+def top(worked: Worked | None, w: Words) -> str:
+    """What a visitor needs before the button, as HTML: cost, tasks, time, precision, and what to watch out for."""
     if worked is None:
         return f'<div class="l2"><p class="help">{escape(w["est_wait"])}</p></div>'
     e = worked.estimate
     notes = [*_cap_note(worked, w), *(translated(n, w["lang"]) for n in (e.free_note, *e.unknown) if n)]
-    return "".join(
-        [
-            '<div class="l2 est">',
-            _top(worked, w),
-            _table(e, w),
-            _facts(worked, w),
-            "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes),
-            _list(w["est_differences"], worked.differences, w, w["est_no_differences"]),
-            _list(w["est_basis"], e.rests_on, w),
-            "</div>",
-        ]
-    )
+    warned = "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes)
+    return f'<div class="l2 est">{_top(worked, w)}{warned}</div>'
+
+
+def panel(worked: Worked | None, w: Words) -> str:
+    """The estimate in full, as HTML; every value is escaped."""
+    if worked is None:
+        return ""
+    parts = [
+        _table(worked.estimate, w),
+        _facts(worked, w),
+        _list(w["est_differences"], worked.differences, w, w["est_no_differences"]),
+        _list(w["est_basis"], worked.estimate.rests_on, w),
+    ]
+    return f'<div class="l2 est">{"".join(parts)}</div>'
 
 
 def money(value: float | None, w: Words) -> str:
@@ -141,9 +144,11 @@ def _top(worked: Worked, w: Words) -> str:
     total = w["est_free"] if free else money(e.total.expected if e.total else None, w)
     spread = f"{money(e.total.low, w)} – {money(e.total.high, w)}" if e.total and not free else ""
     tasks = f"{e.tasks} {w['est_tasks']} {say(w, 'est_of', n=e.available)}"
+    width = say(w, "est_half_width_value", w=f"{100 * e.half_width:.1f}") if e.half_width is not None else ""
+    said = [spread, tasks, say(w, "est_about", t=duration(e.seconds.expected, w)), width]
     return (
-        f'<p class="est-top"><b>{escape(total)}</b><span class="est-range">{escape(spread)}</span>'
-        f'<span class="est-range">{escape(tasks)}</span></p>'
+        f'<p class="est-top"><b>{escape(total)}</b> <span class="est-range">'
+        f"{escape(' · '.join(part for part in said if part))}</span></p>"
     )
 
 

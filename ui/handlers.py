@@ -14,7 +14,7 @@ from pipeline.errors import UserError
 from runner.providers.catalogue import provider
 from runner.providers.judges import label, stability
 from runner.providers.models import ModelList
-from ui.estimate_panel import panel
+from ui.estimate_panel import panel, top
 from ui.form import context_pair, values_of
 from ui.gated import account_html, source_html
 from ui.page import JUDGE, SOLVER, model_choices, task_choices
@@ -42,6 +42,7 @@ class Acts:
             await asyncio.to_thread(self.room.sources.offer, values["source"] or "demo", w, request), w
         )
         return (
+            top(worked, w),
             panel(worked, w),
             _why(why or w["why_ready"], off),
             gr.update(interactive=not off),

@@ -1,4 +1,5 @@
-"""Mends the one HTML page that Gradio serves: the language before its scripts start, our tags in place of its own.
+"""Mends what Gradio answers to a browser: the language of its one page before its scripts start, our tags in place of its
+own, and a page of ours in place of its JSON where an address leads nowhere.
 
 Touches no other answer. What Gradio's `head=` adds is only put in by its scripts, too late to choose a language.
 """
@@ -7,8 +8,10 @@ import re
 from html import escape
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.results.frame import Page
 from ui.words import pick_language, words
 
 HEAD = (
@@ -26,13 +29,35 @@ class Index:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on; gather and mend the answer where it is the page."""
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or scope["path"] != "/":
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
+            return
+        if scope["path"] != "/":
+            wanted = "text/html" in Headers(scope=scope).get("accept", "")
+            await self.app(scope, receive, _Lost(scope, receive, send) if wanted else send)
             return
         lang = pick_language(
             Headers(scope=scope).get("accept-language"), QueryParams(scope["query_string"]).get("lang")
         )
         await self.app(scope, receive, _Mending(send, lang))
+
+
+class _Lost:
+    """Puts our page in place of an answer that says only, as JSON, that nothing is there."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope, self.receive, self.send, self.lost = scope, receive, send, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kind = Headers(raw=message["headers"]).get("content-type", "")
+            self.lost = message["status"] == 404 and not kind.startswith("text/html")
+            if self.lost:
+                page = Page(Request(self.scope), noindex=True)
+                answer = page.respond("message.html", 404, title=page.t("lost"), text=page.t("lost_help"), back="")
+                await answer(self.scope, self.receive, self.send)
+        if not self.lost:
+            await self.send(message)
 
 
 class _Mending:

@@ -24,6 +24,7 @@ def _head() -> str:
   <div class="row live-actions">
     <span class="chip" data-status></span>
     <button type="button" class="stop" data-stop aria-describedby="stop-help" hidden>{w("stop")}</button>
+    <a class="button" data-open hidden>{w("open_result")}</a>
     <button type="button" class="primary" data-resume aria-describedby="resume-help" hidden>{w("resume")}</button>
   </div>
   {w("stop_help", "p", "help wide", ' id="stop-help" data-stop-help hidden')}
@@ -73,24 +74,28 @@ def _map() -> str:
 </section>"""
 
 
-def _side() -> str:
-    heads = "".join(
-        w(key, "th", cls, ' scope="col"')
-        for key, cls in (("col_task", ""), ("col_competency", "wide-only"), ("col_outcome", ""), ("col_score", "num"))
-    )
+def _bars() -> str:
     return f"""
 <section class="panel bars">
   {w("live_bars", "h2")}{w("live_bars_help", "p", "help")}
   <div data-bars></div>
   <details><summary>{w("live_bars_table")}</summary><div class="table-wrap" data-bars-table></div></details>
-</section>
+</section>"""
+
+
+def _feed() -> str:
+    heads = "".join(
+        w(key, "th", cls, ' scope="col"')
+        for key, cls in (("col_task", ""), ("col_competency", "wide-only"), ("col_outcome", ""), ("col_score", "num"))
+    )
+    return f"""
 <section class="panel feed">
   {w("live_feed", "h2")}{w("live_feed_help", "p", "help")}
   <div class="table-wrap"><table><thead><tr>{heads}</tr></thead><tbody data-feed></tbody></table></div>
 </section>"""
 
 
-def _below() -> str:
+def _money() -> str:
     return f"""
 <section class="panel spend">
   {w("live_spend", "h2")}
@@ -98,7 +103,11 @@ def _below() -> str:
   <dl class="pairs" data-spend></dl>
   <p class="quiet"><span data-connections></span></p>{w("live_connections_help", "p", "help", " data-connections-help hidden")}
 </section>
-<section class="panel outcomes">{w("live_outcomes", "h2")}<dl class="pairs" data-outcomes></dl></section>
+<section class="panel outcomes">{w("live_outcomes", "h2")}<dl class="pairs" data-outcomes></dl></section>"""
+
+
+def _below() -> str:
+    return f"""
 <section class="panel first" data-estimate-box hidden>{w("live_estimate", "h2")}
   <div class="table-wrap" data-estimate></div></section>
 <section class="panel link">
@@ -118,7 +127,8 @@ def live_fragment() -> str:
   <div data-run hidden>
     {_head()}
     {_score()}
-    <div class="live-grid"><div class="live-main">{_map()}{_below()}</div><div class="live-side">{_side()}</div></div>
+    <div class="live-grid"><div class="live-main">{_map()}{_feed()}{_below()}</div>
+    <div class="live-side">{_bars()}{_money()}</div></div>
   </div>
 </div>"""
 

@@ -72,7 +72,9 @@ def _html(text: str, **more: Any) -> Any:
 
 
 def _header() -> str:
-    links = "".join(f'<a href="/{path}">{word(f"nav_{path}")}</a>' for path in ("gallery", "explore", "privacy"))
+    links = f'<a href="/" aria-current="page">{word("nav_run")}</a>' + "".join(
+        f'<a href="/{path}">{word(f"nav_{path}")}</a>' for path in ("explore", "gallery", "compare", "privacy")
+    )
     langs = "".join(
         f'<a href="?lang={code}" lang="{code}" hreflang="{code}">{escape(name)}</a>' for code, name in LANGUAGES.items()
     )
@@ -257,4 +259,5 @@ def _side(parts: Parts) -> None:
             parts.other["run"] = gr.Button(t("run"), variant="primary", elem_id="run-button", interactive=False)
             parts.other["pilot"] = gr.Button(t("pilot"), elem_id="pilot-button", interactive=False)
         _html(f'<div class="l2">{word("run_help", "p", "help")}{word("pilot_help", "p", "help")}</div>')
+        parts.other["estimate_details"] = _html("", elem_id="estimate-details")
         parts.other["started"] = gr.Textbox("", visible="hidden", elem_id="started", label="run")

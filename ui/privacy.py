@@ -1,13 +1,13 @@
 """The privacy page: what is stored where and for how long, and what a token is used for, in plain words. Static."""
 
 import os
-from html import escape
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from runner.limits import Limits
+from ui.results.frame import Page
 
 QUESTIONS: tuple[tuple[str, str], ...] = (
     (
@@ -70,23 +70,9 @@ def keep_sentence(days: int) -> str:
 
 
 async def show(request: Request) -> Response:
-    """The page."""
+    """The page, in English; its frame speaks the visitor's language."""
     keep = keep_sentence(Limits.from_env(os.environ).keep_days)
-    parts = "".join(
-        f"<h2>{escape(title)}</h2><p>{escape(text.replace('{keep}', keep))}</p>" for title, text in QUESTIONS
-    )
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><title>Privacy · L2-Bench Live</title>'
-        '<link rel="icon" href="/static/style/mark.svg"><link rel="stylesheet" href="/static/style/tokens.css">'
-        '<link rel="stylesheet" href="/static/style/base.css"></head><body class="plain l2"><div class="l2-frame">'
-        '<header class="l2-head"><a class="brand" href="/">L2-Bench Live</a>'
-        '<nav aria-label="Pages"><a href="/">Run</a>'
-        '<a href="/gallery">Gallery</a><a href="/explore">Explore tasks</a>'
-        '<a href="/privacy" aria-current="page">Privacy</a></nav></header>'
-        f'<main class="l2-narrow"><h1>What is stored, where, and for how long</h1>{parts}</main></div></body></html>'
-    )
+    return Page(request).respond("privacy.html", parts=[(title, text.replace("{keep}", keep)) for title, text in QUESTIONS])
 
 
 routes = [Route("/privacy", show, methods=["GET", "HEAD"])]

@@ -22,7 +22,7 @@ def connect(demo: gr.Blocks, parts: Parts, room: Room) -> None:
     """Wire the components to their handlers."""
     f, o = parts.field, parts.other
     acts = Acts(room)
-    shown = [o["estimate"], o["why"], o["run"], o["pilot"], f["max_cost"], o["source_why"]]
+    shown = [o["estimate"], o["estimate_details"], o["why"], o["run"], o["pilot"], f["max_cost"], o["source_why"]]
     quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     with demo:
         # Not on the source's own change: until its handler is done, the cap still has the value of the other set.

@@ -1,6 +1,6 @@
 // Bars by competency with their intervals, as one SVG that is updated in place. The same numbers stand in a table.
 import { el, say } from "./words.js";
-import { interval, points, NONE } from "./format.js";
+import { interval, points, range, NONE } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -49,7 +49,7 @@ export class Bars {
       row.line.setAttribute("x2", `${Math.max(0, span ? span[1] : 0) * 100}%`);
       row.cells[0].textContent = g.n;
       row.cells[1].textContent = points(mean);
-      row.cells[2].textContent = span ? `${points(span[0])} … ${points(span[1])}` : NONE;
+      row.cells[2].textContent = range(span);
     });
   }
 }

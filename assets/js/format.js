@@ -2,7 +2,18 @@
 export const NONE = "–";
 
 export function points(score) {
-  return score == null ? NONE : `${(score * 100).toFixed(1)} %`;
+  return score == null ? NONE : `${(score * 100).toFixed(1)}%`;
+}
+
+// The two ends of an interval, such as 75.3–82.1%, as the result page writes them.
+export function range(ends) {
+  if (!ends) return NONE;
+  return ends[0] < 0 ? `${points(ends[0])} … ${points(ends[1])}` : `${points(ends[0]).slice(0, -1)}–${points(ends[1])}`;
+}
+
+// A moment in the visitor's own time zone, in the page's language.
+export function moment(seconds) {
+  return new Date(seconds * 1000).toLocaleString(document.documentElement.lang || undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
 export function money(value) {

@@ -1,6 +1,6 @@
 // The live view: opens a run's stream, folds it, and redraws at a calm pace. One stream a tab, none while it is hidden.
-import { el, fill, say, words } from "./words.js";
-import { count, duration, interval, money, points, NONE } from "./format.js";
+import { carried, el, fill, say, words } from "./words.js";
+import { count, duration, interval, moment, money, points, range, NONE } from "./format.js";
 import { translated } from "./said.js";
 import { Model } from "./model.js";
 import { VerdictMap } from "./map.js";
@@ -59,9 +59,10 @@ class Live {
     this.$("empty").hidden = true;
     this.$("run").hidden = false;
     this.$("model").textContent = f.solver;
-    this.$("about").textContent = [`${this.w.est_judge}: ${f.judge}`, f.data, f.started ? new Date(f.started * 1000).toLocaleString() : ""].filter(Boolean).join(" · ");
+    this.$("about").textContent = [`${this.w.est_judge}: ${f.judge}`, f.data, f.started ? moment(f.started) : ""].filter(Boolean).join(" · ");
     this.$("link").textContent = url;
     this.$("link").href = url;
+    this.$("open").href = url + carried();
     this.differences = [...(f.differences || [])];
     this.compare();
     this.spend.facts(f);
@@ -149,6 +150,10 @@ class Live {
     this.$("stop").hidden = this.$("stop-help").hidden = !(going && owner);
     this.$("stop").disabled = false;
     this.$("stop").textContent = w.stop;
+    this.$("open").hidden = going;
+    this.$("open").classList.toggle("primary", status === "finished");
+    // After a pilot the question is whether to go on: what it would cost comes first.
+    if (status === "paused") this.root.querySelector(".score").after(this.$("estimate-box"));
     this.$("resume").hidden = going || status === "finished" || !owner;
     if (going) this.$("resume-form").hidden = true;
     this.$("reason").hidden = !reason;
@@ -180,13 +185,13 @@ class Live {
     const m = this.model;
     if (!m) return;
     this.map.flush();
-    const attempted = m.attempted, range = (i) => (i ? ` · 95 %: ${points(i[0])} … ${points(i[1])}` : "");
+    const attempted = m.attempted, span = (i) => (i ? ` · ${this.w.col_interval} ${range(i)}` : "");
     const known = (mean) => (mean?.interval ? [mean.interval.low, mean.interval.high] : null);
-    const span = this.final ? known(this.final.scored) : interval(m.total.n, m.total.sum, m.total.squares);
+    const ends = this.final ? known(this.final.scored) : interval(m.total.n, m.total.sum, m.total.squares);
     this.text("mean", m.mean == null ? NONE : points(m.mean));
-    this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${range(span)}`);
+    this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${span(ends)}`);
     this.text("attempted", points(attempted.mean));
-    this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }) + range(known(this.final?.attempted)));
+    this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }) + span(known(this.final?.attempted)));
     this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: m.done, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
     const percent = m.rows ? Math.floor((100 * m.done) / m.rows) : 0;
     this.$("progress-bar").style.width = `${percent}%`;

@@ -1,6 +1,6 @@
 // "My runs": the secret ids of this browser's runs, in localStorage and nowhere else. Never a key.
 import { el, fill, words } from "./words.js";
-import { points, NONE } from "./format.js";
+import { moment, points, NONE } from "./format.js";
 
 const STORE = "l2bench-runs";
 
@@ -50,5 +50,5 @@ function line(r, w) {
   const forget = el("button", { type: "button", title: w.mine_forget, "aria-label": `${w.mine_forget}: ${r.title}`, onclick: () => { keep(mine().filter((x) => x.id !== r.id)); dispatchEvent(new Event("l2-mine")); } }, "×");
   const open = el("a", { href: `/?run=${encodeURIComponent(r.id)}`, class: "button", "aria-label": `${w.mine_open}: ${r.title}` }, w.mine_open);
   return el("tr", { "data-id": r.id }, el("td", { class: "break" }, r.title), el("td", { "data-state": "" }, NONE), el("td", { class: "num wide-only", "data-score": "" }, NONE),
-    el("td", { class: "nowrap wide-only" }, new Date(r.started * 1000).toLocaleString()), el("td", {}, el("div", { class: "row end" }, open, forget)));
+    el("td", { class: "nowrap wide-only" }, moment(r.started)), el("td", {}, el("div", { class: "row end" }, open, forget)));
 }

@@ -1,9 +1,10 @@
 // The page around Gradio: words of the visitor's language in our own HTML, and the way from a started run to its live view.
-import { fill, language, words } from "./words.js";
+import { carried, fill, language, words } from "./words.js";
 import { current } from "./live.js";
 
 async function translate() {
   document.documentElement.lang = language();
+  for (const link of document.querySelectorAll(".l2-head .langs a")) if (link.hreflang === language()) link.setAttribute("aria-current", "true");
   if (language() === "en") return;
   const w = await words();
   fill(document, w);
@@ -15,7 +16,7 @@ async function translate() {
 // The address names the run, so that a reload or a bookmark opens it again; nothing else of the page is in it.
 window.l2open = (id) => {
   const url = new URL(location.href);
-  url.search = "";
+  url.search = carried();
   url.searchParams.set("run", id);
   history.pushState({ run: id }, "", url);
   current()?.open(id);
@@ -37,6 +38,9 @@ addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible" && document.querySelector("[data-recheck], #signed-in")) recheck();
 });
 addEventListener("click", (event) => {
+  const link = event.target.closest?.(".l2-head a, .l2-foot a");
+  if (link?.hreflang) link.search = new URLSearchParams([...new URLSearchParams(location.search)].filter(([k]) => k !== "lang").concat([["lang", link.hreflang]]));
+  else if (link) link.search = carried();
   if (event.target.closest?.("[data-recheck]")) recheck();
 });
 

@@ -14,6 +14,12 @@ export function language() {
   return "en";
 }
 
+// The language that this address asks for, to be carried to another page; "" where the browser's own is used.
+export function carried() {
+  const asked = new URLSearchParams(location.search).get("lang");
+  return asked ? `?lang=${encodeURIComponent(asked)}` : "";
+}
+
 export function words() {
   const lang = language();
   table ||= Promise.all([fetch(`/static/words/${lang}.json`).then((r) => r.json()), learn(lang)]).then(([found]) => found);

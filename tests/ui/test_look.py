@@ -67,6 +67,44 @@ def test_the_live_view_and_the_list_of_runs_have_no_axe_violation(
     assert violations(page) == []
 
 
+@pytest.mark.parametrize("lang", sorted(LANGUAGES))
+def test_a_result_with_an_open_task_has_no_axe_violation(open_page: Callable[..., Page], finished_run: str, lang: str) -> None:
+    # A text box that scrolls could not be reached by keyboard.
+    page = open_page(f"/r/{finished_run}?open=101&lang={lang}", viewport={"width": 390, "height": 844}, color_scheme="dark")
+    assert page.locator("details.text pre").first.is_visible()
+    assert violations(page) == []
+    page.goto(page.url.split("/r/")[0] + f"/?lang={lang}&run={finished_run}")
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished", timeout=20_000)
+    page.wait_for_function("window.l2live?.model?.done === 20")
+    assert violations(page) == []
+    page.click("[data-open]")
+    page.wait_for_url(f"**/r/{finished_run}?lang={lang}")
+    assert page.locator(f"html[lang='{lang}'] .meaning").is_visible()
+
+
+def test_the_first_screen_has_the_button_on_a_desk_and_on_a_phone(open_page: Callable[..., Page]) -> None:
+    for width, height in ((1280, 800), (390, 844)):
+        page = open_page(viewport={"width": width, "height": height})
+        ready(page)
+        box = page.locator("#run-button").bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= height, box
+
+
+def test_an_address_that_leads_nowhere_is_a_page(open_page: Callable[..., Page], app: Served) -> None:
+    page = open_page("/no-such-page?lang=es")
+    expect(page.locator("h1")).to_have_text(words("es")["lost"])
+    assert fetch(f"{app.url}/no-such-page", Accept="application/json")[0] == 404
+    assert b"<html" not in fetch(f"{app.url}/no-such-page", Accept="application/json")[2]
+
+
+def test_another_language_keeps_the_run_that_is_open(open_page: Callable[..., Page], finished_run: str) -> None:
+    page = open_page(f"/?run={finished_run}")
+    settled(page)
+    page.click(".langs a[hreflang=es]")
+    page.wait_for_url(f"**/?run={finished_run}&lang=es")
+    expect(page.locator("[data-differences-line]")).to_contain_text("tareas de demostración", timeout=30_000)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_privacy_page_has_no_axe_violation(open_page: Callable[..., Page], scheme: str) -> None:
     page = open_page("/privacy", color_scheme=scheme)
@@ -115,7 +153,7 @@ def test_the_page_speaks_the_language_asked_for(open_page: Callable[..., Page], 
     ready(page)
     w = words(lang)
     expect(page.locator("#run-button")).to_have_text(w["run"])
-    expect(page.locator("#estimate")).to_contain_text(w["est_tokens_in"])
+    expect(page.locator("#estimate-details")).to_contain_text(w["est_tokens_in"])
     expect(page.locator("#source-why")).to_contain_text(w["source_demo_why"].split("{n}")[0].strip())
     expect(page.locator("#tasks h2").first).to_have_text(w["section_tasks"])
     page.get_by_role("tab", name=w["nav_live"]).click()

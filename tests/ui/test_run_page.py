@@ -35,7 +35,7 @@ def test_a_first_visitor_presses_run_without_a_key_and_sees_every_verdict(
         plan = json.load(reply)
     planned = sum(len(task[4]) for task in plan["tasks"])
     assert f"{planned} verdicts" in page.inner_text("[data-done]").replace(",", "")
-    assert re.fullmatch(r"\d+\.\d %", page.inner_text("[data-mean]"))
+    assert re.fullmatch(r"\d+\.\d%", page.inner_text("[data-mean]"))
     assert "Not comparable" in page.inner_text("[data-differences-line]")
     assert page.locator("[data-feed] tr").count() == 12
 

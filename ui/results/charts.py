@@ -116,6 +116,8 @@ def _extremes(items: Sequence[Bar], t: T) -> str:
     drawn = sorted((b for b in items if b.value is not None), key=lambda b: -(b.value or 0))
     known = [b for b in drawn if b.n >= FEW] or drawn
     few = sum(1 for b in items if b.n < FEW)
+    if items and few == len(items) and any(b.value is not None for b in items):
+        return t("result.alt.all_few", n=few)
     said = (
         t("result.alt.none")
         if not known
@@ -130,6 +132,8 @@ def _extremes(items: Sequence[Bar], t: T) -> str:
             n=len(items),
         )
     )
+    if len(known) > 1 and known[0].interval and known[-1].interval and known[0].interval.low <= known[-1].interval.high:
+        said += " " + t("result.alt.overlap")
     return said + (" " + t("result.alt.few", n=few, of=len(items)) if few else "")
 
 
@@ -184,7 +188,7 @@ def heat_map(summary: Summary, t: T) -> Chart:
     heads = [t(f"layer_{layer.value}") for layer in layers]
     known = [(v, n, h) for n, row in zip(names, values, strict=True) for h, v in zip(heads, row, strict=True) if v is not None]
     low = min(known) if known else None
-    alt = t("result.alt.heat", name=low[1], layer=low[2], value=percent(low[0])) if low else t("result.alt.none")
+    alt = t("result.alt.heat", name=low[1], layer=low[2], value=percent(low[0], 0)) if low else t("result.alt.none")
     rows = [[Cell(n), *(_rate_cell(rates.get((n, layer))) for layer in layers)] for n in names]
     return Chart(
         "heat",
@@ -231,7 +235,9 @@ def missed(summary: Summary, t: T, texts: dict[str, str]) -> Chart:
         ]
         for m in summary.missed
     ]
-    alt = t("result.alt.missed", name=drawn[0].criterion, value=percent(items[0].value)) if items else t("result.alt.no_missed")
+    worst = drawn[0].criterion if drawn else ""
+    name = f"{worst} ({texts[worst].rstrip('.')})" if worst in texts else worst
+    alt = t("result.alt.missed", name=name, value=percent(items[0].value, 0)) if items else t("result.alt.no_missed")
     return Chart(
         "missed",
         t("result.chart.missed"),

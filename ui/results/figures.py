@@ -15,8 +15,6 @@ from pipeline.report.stats import Interval
 Spec = dict[str, Any]
 FEW = 5
 """Groups under this many tasks are greyed: their mean says little."""
-ROOM = 0.16
-"""Share of the width that the number inside a bar takes; where the interval begins sooner, the number is left to the table."""
 CLEAR = "rgba(0,0,0,0)"
 LIGHT = {
     "--ink": "#14212a",
@@ -113,25 +111,33 @@ def share_axis(low: float = 0.0, **more: Any) -> Spec:
 def bars(items: Sequence[Bar], width: int = 22, grey: bool = False) -> Spec:
     """Horizontal bars with intervals, the first on top. With `grey`, bars under `FEW` tasks lose their colour."""
     names = [label(b.name, width) for b in items]
-    values = [b.value if b.value is not None else 0.0 for b in items]
-    ends = [(b.interval.low, b.interval.high) if b.interval else (v, v) for b, v in zip(items, values, strict=True)]
-    few = [grey and b.n < FEW for b in items]
-    trace = {
+    height = 48 + len(items) * max(26, 15 * _lines(names) + 6)
+    lowest = min([0.0, *(b.value or 0.0 for b in items), *(b.interval.low for b in items if b.interval)])
+    y = axis(autorange="reversed", tickvals=list(range(len(items))), ticktext=names, showgrid=False, zeroline=False)
+    # Two traces: Plotly draws an end even to an interval that is not there.
+    placed = list(enumerate(items))
+    data = [_bars([p for p in placed if (p[1].interval is not None) is known], grey) for known in (True, False)]
+    more: Spec = {"xaxis": share_axis(lowest), "yaxis": y, "annotations": _values(items, grey), "margin": WIDE}
+    return {"data": [trace for trace in data if trace["y"]], "layout": layout(height, barmode="overlay", **more)}
+
+
+def _bars(placed: Sequence[tuple[int, Bar]], grey: bool) -> Spec:
+    """The bars at their places; all of them have an interval, or none has."""
+    values = [b.value if b.value is not None else 0.0 for _, b in placed]
+    trace: Spec = {
         "type": "bar",
         "orientation": "h",
+        "width": 0.7,
         "x": values,
-        "y": list(range(len(items))),
+        "y": [place for place, _ in placed],
         "cliponaxis": False,
-        "marker": {"color": ["var(--cell-none)" if f else "var(--bar)" for f in few]},
-        "text": [f"{v:.0%}" if b.value is not None and e[0] > ROOM else "" for b, v, e in zip(items, values, ends, strict=True)],
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "constraintext": "none",
-        "insidetextfont": {"color": ["var(--ink)" if f else "var(--accent-ink)" for f in few]},
-        "hovertext": [f"{label(b.name, 40)}<br>{_said(b)}" for b in items],
+        "marker": {"color": ["var(--cell-none)" if grey and b.n < FEW else "var(--bar)" for _, b in placed]},
+        "hovertext": [f"{label(b.name, 40)}<br>{_said(b)}" for _, b in placed],
         "hoverinfo": "text",
-        "error_x": {
+    }
+    ends = [(b.interval.low, b.interval.high) for _, b in placed if b.interval]
+    if ends:
+        trace["error_x"] = {
             "type": "data",
             "symmetric": False,
             "array": [max(0.0, e[1] - v) for e, v in zip(ends, values, strict=True)],
@@ -139,11 +145,31 @@ def bars(items: Sequence[Bar], width: int = 22, grey: bool = False) -> Spec:
             "color": "var(--ink)",
             "thickness": 1.4,
             "width": 4,
-        },
-    }
-    height = 48 + len(items) * max(26, 15 * _lines(names) + 6)
-    y = axis(autorange="reversed", tickvals=list(range(len(items))), ticktext=names, showgrid=False, zeroline=False)
-    return {"data": [trace], "layout": layout(height, bargap=0.3, xaxis=share_axis(min([0.0, *[e[0] for e in ends]])), yaxis=y)}
+        }
+    return trace
+
+
+WIDE = {"l": 8, "r": 48, "t": 8, "b": 36}
+"""Margins with room for a column of numbers at the right."""
+
+
+def _values(items: Sequence[Bar], grey: bool) -> list[Spec]:
+    """The value of each bar, as a column at the right where no interval crosses it."""
+    return [
+        {
+            "xref": "paper",
+            "x": 1,
+            "xanchor": "left",
+            "xshift": 6,
+            "y": place,
+            "yanchor": "middle",
+            "showarrow": False,
+            "text": f"{bar.value:.0%}",
+            "font": {"color": "var(--ink-2)" if grey and bar.n < FEW else "var(--ink)"},
+        }
+        for place, bar in enumerate(items)
+        if bar.value is not None
+    ]
 
 
 def _said(bar: Bar) -> str:
@@ -244,7 +270,7 @@ def histogram(edges: Sequence[float], counts: Sequence[int], x_title: str, y_tit
         "layout": layout(
             260,
             bargap=0,
-            xaxis=axis(range=[edges[0], edges[-1] + 0.005], dtick=0.2, tickformat=".0%", title={"text": x_title}),
+            xaxis=axis(range=[edges[0], edges[-1] + 0.02], dtick=0.2, tickformat=".0%", title={"text": x_title}),
             yaxis=axis(title={"text": y_title}, rangemode="tozero", nticks=5),
         ),
     }

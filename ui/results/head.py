@@ -41,8 +41,8 @@ class Head:
 
 def head(view: RunView, summary: Summary, t: T) -> Head:
     """Everything above the charts."""
-    scored = _score(summary.scored, t("result.over_scored", n=_attempts(summary.scored_count, summary, t)), t)
-    attempted = _score(summary.attempted, t("result.over_attempted", n=_attempts(summary.attempted_count, summary, t)), t)
+    scored = _score(summary.scored, _over("scored", summary.scored_count, summary, t), t)
+    attempted = _score(summary.attempted, _over("attempted", summary.attempted_count, summary, t), t)
     clipped = (
         t("result.clipped", value=percent(summary.clipped.value), interval=interval_text(summary.clipped.interval))
         if summary.clipped
@@ -64,8 +64,10 @@ def head(view: RunView, summary: Summary, t: T) -> Head:
     )
 
 
-def _attempts(n: int, summary: Summary, t: T) -> str:
-    return t("result.task_runs", n=n, tasks=summary.tasks) if summary.planned > summary.tasks else str(n)
+def _over(which: str, n: int, summary: Summary, t: T) -> str:
+    if summary.planned > summary.tasks:
+        return t(f"result.over_{which}", n=t("result.task_runs", n=n, tasks=summary.tasks))
+    return t(f"result.over_{which}" + ("_one" if n == 1 else ""), n=n)
 
 
 def _score(mean: Mean, count: str, t: T) -> Score:

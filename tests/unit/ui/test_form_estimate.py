@@ -11,7 +11,7 @@ from pipeline.data.records import TaskSet
 from pipeline.errors import UserError
 from pipeline.run import prepare
 from pipeline.spec import ModelSpec, Places, RunSpec
-from ui.estimate_panel import Worked, panel, work_out
+from ui.estimate_panel import Worked, panel, top, work_out
 from ui.sources import Sources
 from ui.words import LANGUAGES, words
 
@@ -52,7 +52,7 @@ def test_the_limit_is_a_dollar_or_a_quarter_more_than_expected_whichever_is_less
         min(1.0, 1.25 * small.estimate.total.expected), abs=1e-4
     )
     large = worked(tasks, spec(sample_limit=0))
-    assert large.limit == 1.0 and "stop early" in panel(large, W)
+    assert large.limit == 1.0 and "stop early" in top(large, W)
 
 
 def test_a_typed_limit_is_kept_and_none_keeps_run_off(tasks: TaskSet) -> None:
@@ -63,7 +63,7 @@ def test_a_typed_limit_is_kept_and_none_keeps_run_off(tasks: TaskSet) -> None:
 def test_an_unknown_price_is_never_shown_as_zero_and_asks_for_another_limit(tasks: TaskSet) -> None:
     # https://github.com/ruvnet/agentic-flow/issues/234: a model without a price was shown as free.
     found = worked(tasks, spec(solver="openrouter/nobody/never-heard-of-it"))
-    shown = panel(found, W)
+    shown = top(found, W) + panel(found, W)
     assert W["est_unknown"] in shown and "<b>$0" not in shown and f"<b>{W['est_unknown']}</b>" in shown
     assert found.why_not(W) == W["why_no_counts"]
     assert worked(tasks, spec(solver="openrouter/nobody/never-heard-of-it", max_calls=400)).why_not(W) == ""
@@ -71,14 +71,14 @@ def test_an_unknown_price_is_never_shown_as_zero_and_asks_for_another_limit(task
 
 def test_scripted_models_need_no_limit(tasks: TaskSet) -> None:
     found = worked(tasks, spec("demo/strong", "demo/judge"))
-    assert found.limit is None and found.why_not(W) == "" and W["est_free"] in panel(found, W)
+    assert found.limit is None and found.why_not(W) == "" and W["est_free"] in top(found, W)
 
 
 @pytest.mark.parametrize("lang", sorted(LANGUAGES))
 def test_the_panel_says_all_that_was_promised(tasks: TaskSet, lang: str) -> None:
     w = words(lang)
     found = worked(tasks, spec())
-    shown = panel(found, w)
+    shown = top(found, w) + panel(found, w)
     for key in (
         "est_low",
         "est_expected",
@@ -100,7 +100,8 @@ def test_the_panel_says_all_that_was_promised(tasks: TaskSet, lang: str) -> None
 
 def test_text_of_a_model_or_a_filter_is_shown_as_text(tasks: TaskSet) -> None:
     # https://github.com/Yamato-Security/senrigan/pull/54: text of a model ran as HTML in a report.
-    shown = panel(worked(tasks, spec(solver="openrouter/x/<img/src=x>")), W)
+    found = worked(tasks, spec(solver="openrouter/x/<img/src=x>"))
+    shown = top(found, W) + panel(found, W)
     assert "<img" not in shown and "&lt;img" in shown
 
 

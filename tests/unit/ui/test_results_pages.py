@@ -189,7 +189,7 @@ def test_filters_sorting_and_pages_work_without_scripts(client):
 def test_epochs_show_spread_and_retries(client):
     # https://github.com/pinchbench/skill/issues/8: users want spread and retry counts.
     text = text_of(client.get(f"/r/{public('T')}").text)
-    assert "spread between epochs" in text and "Sent or asked again" in text and "Spread" in text
+    assert "spread between epochs" in text and "Retries" in text and "Spread" in text
 
 
 def test_the_methods_box_tells_how_to_repeat_and_cite(client):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ui.assets import ROOT
 from ui.guard import Guard, allowed_hosts
 from ui.index import mend
 from ui.words import LANGUAGES, pick_language, say, words
@@ -18,6 +19,14 @@ def test_every_language_has_the_same_keys_and_placeholders(lang: str) -> None:
     for key, text in english.items():
         assert set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", other[key])), key
         assert other[key].strip(), key
+
+
+def test_the_bundled_chinese_font_has_every_character_of_the_words() -> None:
+    # Without a Chinese font in the system, a language's own name stood as empty boxes on every page.
+    cut = (ROOT / "assets" / "fonts" / "NotoSansSC-words.txt").read_text(encoding="utf-8").strip()
+    used = {c for text in words("zh-CN").values() for c in text if ord(c) >= 0x3000}
+    assert used <= set(cut), "".join(sorted(used - set(cut)))
+    assert set(LANGUAGES["zh-CN"]) == set("简体中文")
 
 
 @pytest.mark.parametrize(
