@@ -191,6 +191,7 @@ class Gallery:
             sorts=SORTS,
             shown=len(shown),
             every=len(every),
+            mirror=self.service.mirror_status,
         )
 
     async def _runs(self) -> list[Entry]:

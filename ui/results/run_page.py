@@ -136,6 +136,7 @@ class RunPage:
             "live": view.status == "running",
             "base": base_url(page.request),
             "expires": _expires(found.meta.expires),
+            "mirror": self.service.mirror_status if found.owner and found.meta.level != "private" else "",
             "asked": page.request.query_params.get("delete") == "ask",
         }
 

@@ -239,6 +239,18 @@ def test_the_gallery_never_ranks_runs_of_different_judges_together(client):
     assert "claude-opus-4.7" in client.get("/gallery?sort=model&dir=up&prompt=v1").text
 
 
+def test_a_results_repo_that_does_not_answer_is_said_to_owners_and_in_the_gallery(client):
+    said = "The results repo has not answered since 2026-01-01 10:00 UTC (HTTP 503). Runs are kept here and copied later."
+    mirroring = client.app.state.service.mirroring
+    mirroring.status = said
+    try:
+        assert said in client.get("/gallery").text and said in client.get(f"/r/{secret('A')}").text
+        assert said not in client.get(f"/r/{public('A')}").text and said not in client.get(f"/r/{secret('P')}").text
+    finally:
+        mirroring.status = ""
+    assert "results repo" not in client.get("/gallery").text
+
+
 def test_explore_counts_filters_and_estimates(client):
     html = client.get("/explore?context=level%3DA2&solver=demo/strong&sample_limit=5").text
     text = text_of(html)
