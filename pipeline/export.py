@@ -1,7 +1,7 @@
 """Files to take along from any log: `python -m pipeline.export LOG --to csv|json|eee|hf|svg|zip [--out DIR]`.
 
-LOG is a run folder, a `run.zip`, or an inspect log (`.eval`, `.json`) of ours or of the reference pipeline. What comes
-out holds ids, weights, verdicts, figures and money, and never text of tasks, answers or judges.
+LOG is a run folder, a `run.zip`, or an inspect log (`.eval`, `.json`) of ours or of the reference pipeline, or its
+folder. What comes out holds ids, weights, verdicts, figures and money, and never text of tasks, answers or judges.
 """
 
 import argparse
@@ -26,7 +26,12 @@ def open_run(path: Path) -> Run:
         UserError: it is none of these, or cannot be read.
     """
     if path.is_dir():
-        return run_from_folder(path)
+        logs = [] if (path / "events.jsonl").exists() else sorted(path.glob("*.eval"))
+        if len(logs) > 1:
+            raise UserError(f"{path.name} holds {len(logs)} logs.", "One log.", f"Name one of them, for example {logs[-1].name}.")
+        if not logs:
+            return run_from_folder(path)
+        path = logs[0]
     if not path.exists():
         raise UserError(f"There is no file {path.name}.", "A run folder, a run.zip or an inspect log.", "Check the path.")
     if path.suffix == ".zip":

@@ -109,6 +109,20 @@ def test_our_own_log_gives_what_its_journal_gives(tmp_path: Path) -> None:
     assert verify(tmp_path / "run.zip") == []
 
 
+def test_a_log_of_inspect_eval_says_what_inspects_own_flags_made_of_the_run(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    run("inspect_ai", "eval", "pipeline/task.py", "--model", "demo/strong", "-T", "sample_limit=2", "--limit", "1", "--epochs", "2",
+        "--temperature", "0.7", "--log-dir", str(logs), "--display", "none")
+    found = open_run(logs)  # a folder with one log stands for the log
+    assert [a.outcome for a in found.view.attempts.values()] == [Outcome.SCORED] * 2 and found.view.epochs == 2
+    assert found.view.spec["solver"]["config"]["temperature"] == 0.7 and found.view.data.kind == "demo"
+    said = "; ".join(found.view.differences)
+    assert "1 of 63 tasks" in said and "2 epochs" in said and "solver temperature 0.7" in said and "ours" in said
+    (logs / "second.eval").write_bytes(next(logs.glob("*.eval")).read_bytes())
+    with pytest.raises(UserError, match="2 logs"):
+        open_run(logs)
+
+
 @pytest.mark.parametrize("metadata", [
     {"criteria": [{"id": "7-01", "weight": 5, "verdict": True}, {"id": "06u1", "weight": -2, "verdict": False}]},
     {"judge": "x", "by_criterion": {"7-01": {"weight": 5, "judgment": True}, "06u1": {"weight": -2, "judgment": False}}},

@@ -3,6 +3,7 @@
 What the log does not say stays unknown, and the list of differences says so. No text of the log is taken over.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,10 +98,11 @@ def _start(header: Any, samples: list[Sampled], plan: tuple[PlannedTask, ...], t
     known = header.eval.metadata or {}
     data, prompt = _data(header, bool(known.get("spec_digest"))), _prompt(header)
     spec, said = _spec(header, samples, data, prompt)
-    if isinstance(known.get("differences"), list):
+    if isinstance(known.get("differences"), list) and not _by_inspect(header):
         said = [str(d) for d in known["differences"]]
     else:
         said += differences(spec, len(plan), data.available, prompt, data)
+    if not isinstance(known.get("prompt"), dict):
         said.append("read from a log: the judge's prompt text and the revision of the data are not recorded there")
     if prompt.version == "unknown":
         said.append("the log does not say which judge prompt was used")
@@ -128,20 +130,27 @@ def _planned(key: str, s: Sampled | None) -> PlannedTask:
 
 def _spec(header: Any, samples: list[Sampled], data: DataRecord, prompt: PromptRecord) -> tuple[RunSpec, list[str]]:
     """The spec that our own log carries, or one put together from what the log's header says."""
-    known = header.eval.metadata or {}
+    known, found = header.eval.metadata or {}, None
     if isinstance(known.get("spec"), dict):
-        try:
-            return RunSpec.model_validate(known["spec"]), []
-        except (ValueError, UserError):
-            pass  # written by another version: put together below
+        with contextlib.suppress(ValueError, UserError):  # written by another version: put together below
+            found = RunSpec.model_validate(known["spec"])
+    if found and not _by_inspect(header):
+        return found, []
     solver, judge, said = _models(header, samples)
     config = header.eval.config
     epochs = max([int(config.epochs or 1), *(s.epoch for s in samples)])
+    if found:
+        return found.model_copy(update={"solver": solver, "judge": judge, "epochs": epochs}), said
     return RunSpec(
         source=data.kind, repo=data.name if data.kind == "hub" else "", data_digest=data.digest, epochs=min(epochs, 20),
         solver=solver, judge=judge, prompt_version=prompt.version if _VERSION.match(prompt.version) else "v1",  # type: ignore[arg-type]
         sample_limit=config.limit if isinstance(config.limit, int) else 0,
     ), said
+
+
+def _by_inspect(header: Any) -> bool:
+    """Whether `inspect eval` started it: its own flags for models, settings and epochs beat those in the task's spec."""
+    return bool(header.eval.task_args)
 
 
 def _plain(model: str) -> str:
