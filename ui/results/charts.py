@@ -333,18 +333,21 @@ def outcomes(summary: Summary, t: T) -> Chart:
     counts = [summary.counts[o.value] for o in ended]
     said = ", ".join(f"{n} {name}" for n, name in zip(counts, names, strict=True))
     alt = t("result.alt.outcomes", list=said, cut=summary.cut) if said else t("result.alt.none")
-    rows = [[Cell(t("outcome_scored")), Cell(str(summary.counts.get("scored", 0)), num=True), Cell(""), Cell(""), Cell("")]]
+    rows = [[Cell(t("outcome_scored")), Cell(str(summary.counts.get("scored", 0)), num=True), *[Cell("")] * 4]]
+    stages = {"solver": t("est_solver"), "judge": t("est_judge")}
     rows += [
         [
             Cell(t(f"outcome_{e.outcome.value}")),
             Cell(str(e.count), num=True),
+            Cell(stages.get(e.stage, "")),
             Cell(t(f"result.owner.{e.owner}")),
             Cell(t("result.counts.zero" if e.outcome in ATTEMPTED else "result.counts.neither")),
             Cell(translated(e.reason, t("lang"))),
         ]
         for e in summary.errors
     ]
-    head = (t("col_outcome"), t("result.tasks"), t("result.col_owner"), t("result.col_counts"), t("result.col_reason"))
+    named = ("col_stage", "col_owner", "col_counts", "col_reason")
+    head = (t("col_outcome"), t("result.tasks"), *(t(f"result.{name}") for name in named))
     return Chart(
         "outcomes",
         t("result.chart.outcomes"),

@@ -106,6 +106,13 @@ def test_an_unknown_price_is_never_zero_on_top_of_a_page():
     assert "$0" not in facts["Spend"] and facts["Cost per task"] == "unknown"
 
 
+def test_the_table_of_outcomes_tells_the_stage_of_a_fault():
+    view = made_view(seed=4, faults=1.0)
+    chart = next(c for c in charts(summarise(view), t) if c.id == "outcomes")
+    stages = {row[0].text: row[chart.head.index("Stage")].text for row in chart.rows}
+    assert stages["verdict unreadable"] == "Judge" and stages["empty answer"] == "Solver" and stages["scored"] == ""
+
+
 def test_labels_on_the_cost_chart_keep_their_order_and_distance():
     places = figures._apart([0.855, 0.841, 0.834, 0.807, 0.802, 0.791, 0.788, 0.658, 0.507], 0.02)
     assert all(a - b >= 0.02 - 1e-9 for a, b in zip(places, places[1:], strict=False))
