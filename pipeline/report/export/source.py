@@ -3,6 +3,7 @@
 Reads run folders, `run.zip` and logs; never reads `private/` of a run folder.
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
@@ -69,7 +70,7 @@ def check_start(view: RunView) -> None:
 
 
 def run_from_folder(folder: Path) -> Run:
-    """The run in a run folder (`events.jsonl`, and `manifest.json` where it ended).
+    """The run in a run folder (`events.jsonl`, and `manifest.json` where it ended); a damaged manifest is made anew.
 
     Raises:
         UserError: there is no run that can be read.
@@ -78,7 +79,10 @@ def run_from_folder(folder: Path) -> Run:
     try:
         if journal.stat().st_size > MOST_BYTES:
             raise bad("its journal is too large", folder)
-        return run_of(journal.read_bytes(), read_manifest(folder))
+        manifest = None
+        with contextlib.suppress(UserError):
+            manifest = read_manifest(folder)
+        return run_of(journal.read_bytes(), manifest)
     except OSError as error:
         raise bad("it holds no events.jsonl", folder) from error
 

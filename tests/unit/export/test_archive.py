@@ -34,6 +34,13 @@ def test_every_process_gives_the_same_bytes(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
+def test_a_damaged_manifest_is_made_anew(tmp_path: Path) -> None:
+    folder = made_folder(tmp_path, tasks=4)
+    whole = run_zip(run_from_folder(folder))
+    (folder / "manifest.json").write_text('{"format": 1, "sta')
+    assert run_zip(run_from_folder(folder)) == whole
+
+
 def test_the_zip_holds_every_file_and_gives_itself_again(tmp_path: Path) -> None:
     path = made_zip(tmp_path, tasks=12)
     assert list(unpacked(path)) == FILES
