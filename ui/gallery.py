@@ -171,7 +171,8 @@ class Gallery:
     async def page(self, request: Request) -> Response:
         """The gallery, filtered and sorted by query parameters; works without scripts."""
         page = Page(request)
-        every = [*await self._runs(), *published_entries()]
+        runs = await self._runs()
+        every = [*runs, *published_entries()]
         query = request.query_params
         wanted = {k: query.get(k, "") for k in ("judge", "prompt", "subset", "q")}
         sort = query.get("sort") if query.get("sort") in SORTS else "score"
@@ -192,6 +193,7 @@ class Gallery:
             shown=len(shown),
             every=len(every),
             mirror=self.service.mirror_status,
+            newest=len(runs) if len(runs) >= MOST else 0,
         )
 
     async def _runs(self) -> list[Entry]:

@@ -239,6 +239,12 @@ def test_the_gallery_never_ranks_runs_of_different_judges_together(client):
     assert "claude-opus-4.7" in client.get("/gallery?sort=model&dir=up&prompt=v1").text
 
 
+def test_the_gallery_says_when_it_shows_only_the_newest_runs(client, monkeypatch):
+    assert "The newest" not in client.get("/gallery").text
+    monkeypatch.setattr("ui.gallery.MOST", 3)
+    assert "The newest 3 are shown." in client.get("/gallery").text
+
+
 def test_a_results_repo_that_does_not_answer_is_said_to_owners_and_in_the_gallery(client):
     said = "The results repo has not answered since 2026-01-01 10:00 UTC (HTTP 503). Runs are kept here and copied later."
     mirroring = client.app.state.service.mirroring
