@@ -40,15 +40,16 @@ def test_inspect_eval_answers_and_judges_a_subset_with_a_judge_of_ones_choice(fa
 
 def test_inspect_eval_says_in_one_sentence_why_nothing_was_started(tmp_path):
     for given in ("competency=no such", "context=level", "sampling=some", "csv_path=absent.csv"):
-        result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "-T", given, "--log-dir", str(tmp_path / "logs"),
-                         "--display", "plain")
+        result = inspect("eval", "pipeline/task.py", "--model", SOLVER, "-T", given, "--log-dir", str(tmp_path / "logs"),
+                         "--display", "plain", FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL="http://127.0.0.1:9/v1")
         said = result.stdout + result.stderr
         assert result.returncode != 0 and "Nothing was started. " in said and "Traceback" not in said, said
 
 
 def test_inspect_eval_reads_the_data_set_that_the_environment_names(tmp_path):
-    result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "--log-dir", str(tmp_path / "logs"), "--display", "plain",
-                     TASKS_REPO="somebody/a-set", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
+    result = inspect("eval", "pipeline/task.py", "--model", SOLVER, "--log-dir", str(tmp_path / "logs"), "--display", "plain",
+                     FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL="http://127.0.0.1:9/v1", TASKS_REPO="somebody/a-set",
+                     HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
     assert result.returncode != 0 and "somebody/a-set" in result.stdout + result.stderr
 
 
