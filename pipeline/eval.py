@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
-from pipeline.report.console import Progress, dry_run_data, dry_run_lines, result_data, result_lines
+from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import JUDGE_DEFAULTS, SOLVER_DEFAULTS, Credentials, ModelSpec, Places, RunSpec
 
@@ -210,6 +210,8 @@ def _run(args: argparse.Namespace) -> int:
     places, fresh = _places(args, run_dir), not run_dir.exists()
     plan = prepare(spec, places)
     _occupy(places, plan.spec, resume=bool(args.resume))
+    for line in note_lines(plan):
+        print(line, file=sys.stderr)
     switch, progress = Switch(), Progress(sys.stderr)
     signal.signal(signal.SIGINT, _on_interrupt(switch))
     try:

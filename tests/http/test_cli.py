@@ -99,6 +99,19 @@ def test_the_key_of_a_dot_env_file_is_read_and_never_printed(fake, tmp_path, cap
     assert not any(b"canary-dotenv-444" in p.read_bytes() for p in (tmp_path / "logs").rglob("*") if p.is_file())
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_prompt_that_could_not_be_read_and_an_accepted_placeholder_are_said(fake, tmp_path, capsys, monkeypatch, dry):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    args = flags(fake, tmp_path, "--prompt-source", "auto", "--allow-missing-resources", *dry)
+    text = (tmp_path / "tasks.csv").read_text(encoding="utf-8-sig")
+    (tmp_path / "tasks.csv").write_text(text.replace(",,,", ",gone.md,,", 1), encoding="utf-8")
+    assert main(args) == 0
+    out = capsys.readouterr()
+    said = out.out if dry else out.err
+    assert "Note: The published judge prompts" in said and "gone.md" in said
+
+
 def test_an_env_file_in_another_encoding_is_named(fake, tmp_path, capsys):
     (tmp_path / ".env").write_text("FAKE_API_KEY=canary-dotenv-444\n", encoding="utf-16")
     assert main(flags(fake, tmp_path)) == 2
