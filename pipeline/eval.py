@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
-from pipeline.report.console import Progress, dry_run_data, dry_run_lines, result_data, result_lines
+from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import JUDGE_DEFAULTS, SOLVER_DEFAULTS, Credentials, ModelSpec, Places, RunSpec
 
@@ -26,6 +26,7 @@ ENVIRONMENT = {
     "judge.reasoning_tokens": "DEFAULT_JUDGE_REASONING_TOKENS", "verdict_retries": "DEFAULT_JUDGE_MAX_RETRIES",
 }
 """Environment variables of the reference pipeline, by the setting they give a default to."""
+ENV_FILE = Path(".env")
 ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
 OWN_STOP_GRACE = 5.0
 MAY_CHANGE = ("max_cost", "max_calls", "max_tokens", "max_connections")
@@ -56,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--resources-dir", type=Path, help="Folder of the local tasks file's resources.")
     parser.add_argument("--model-base-url", "--solver-base-url", dest="solver_base_url", help="Address of the solver's endpoint.")
     parser.add_argument("--scorer-base-url", dest="judge_base_url", help="Address of the judge's endpoint.")
-    parser.add_argument("--env-file", type=Path, default=Path(".env"), help="File of environment variables to read (default .env).")
+    parser.add_argument("--env-file", type=Path, default=ENV_FILE, help="File of environment variables to read (default .env).")
     parser.add_argument("--continue-on-fail", action=argparse.BooleanOptionalAction, default=True,
                         help="Go on after a task that failed (default); --no-continue-on-fail stops the run at the first.")
     parser.add_argument("--dry-run", action="store_true", help="Show tasks, calls, cost and differences; send nothing.")
@@ -96,7 +97,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     solver, judge = values.pop("solver.model"), values.pop("judge.model", None)
     judge = judge or (DEMO_JUDGE if solver.startswith("demo/") else setting_default("judge.model"))
     data = {row.name: values[row.name] for row in SETTINGS if "." not in row.name and row.name in values}
-    data["source"] = data.get("source") or _source(args)
+    data["source"] = _source(args)
     data |= _lists(data)
     data = {**transport_of(values), **data}
     if data["source"] == "hub":
@@ -138,9 +139,10 @@ def _judge_config(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(args: argparse.Namespace) -> str:
-    if args.csv_path or args.resources_dir:
-        return "local"
-    return "hub" if os.environ.get("TASKS_REPO") else "demo"
+    files = args.csv_path or args.resources_dir
+    if files and args.source not in (None, "local"):
+        raise UserError(f"--source {args.source} takes no --csv-path and no --resources-dir.", "", "Leave one of them out.")
+    return args.source or ("local" if files else "hub" if os.environ.get("TASKS_REPO") else "demo")
 
 
 def _lists(data: dict[str, Any]) -> dict[str, Any]:
@@ -157,11 +159,9 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
-    from dotenv import load_dotenv
-
     try:
         args = build_parser().parse_args(argv)
-        load_dotenv(args.env_file)
+        _read_env(args.env_file)
         return _dry_run(args) if args.dry_run else _run(args)
     except UserError as error:
         print(f"Nothing was started. {error}", file=sys.stderr)
@@ -169,6 +169,17 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _read_env(path: Path) -> None:
+    from dotenv import load_dotenv
+
+    if path != ENV_FILE and not path.is_file():
+        raise UserError(f"There is no file {path}.", "", "Correct --env-file.")
+    try:
+        load_dotenv(path)
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not UTF-8 text.", "", "Save it again as UTF-8, one NAME=value a line.") from None
 
 
 def _dry_run(args: argparse.Namespace) -> int:
@@ -199,6 +210,8 @@ def _run(args: argparse.Namespace) -> int:
     places, fresh = _places(args, run_dir), not run_dir.exists()
     plan = prepare(spec, places)
     _occupy(places, plan.spec, resume=bool(args.resume))
+    for line in note_lines(plan):
+        print(line, file=sys.stderr)
     switch, progress = Switch(), Progress(sys.stderr)
     signal.signal(signal.SIGINT, _on_interrupt(switch))
     try:

@@ -10,6 +10,7 @@ from typing import Any
 from inspect_ai import Task as InspectTask
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.model._generate_config import active_generate_config
 from inspect_ai.solver import Solver, solver
 from rich.markup import escape
 
@@ -22,11 +23,12 @@ from pipeline.events import DifferenceFound
 from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
+from pipeline.judging.generation import TRANSPORT
 from pipeline.ledger import Ledger
 from pipeline.models import build
 from pipeline.models import prepare as prepare_model
 from pipeline.run import Plan, prepare
-from pipeline.spec import SOLVER_DEFAULTS, Places, ProviderKey, RunSpec
+from pipeline.spec import SOLVER_DEFAULTS, ModelSpec, Places, ProviderKey, RunSpec
 
 
 def task_for_inspect(given: dict[str, Any]) -> InspectTask:
@@ -60,7 +62,30 @@ def _plan(given: dict[str, Any], model: Model) -> Plan:
         else:
             words += [f"{flag}={v}" for v in (value if isinstance(value, list | tuple) else [value])]
     args = build_parser().parse_args(words)
-    return prepare(spec_of(args), Places(Path.cwd(), args.csv_path, args.resources_dir))
+    spec = spec_of(args).model_copy(update=_of_inspect(model, given))
+    return prepare(spec, Places(Path.cwd(), args.csv_path, args.resources_dir))
+
+
+def _of_inspect(model: Model, given: dict[str, Any]) -> dict[str, Any]:
+    """What inspect's own flags decide: the solver's settings, the judge of `--model-role`, connections, retries, timeout."""
+    config = model.config.merge(active_generate_config())
+    found: dict[str, Any] = {"solver": ModelSpec(model=str(model), config={**SOLVER_DEFAULTS, **_settings(config)})}
+    if (grader := _grader()) is not None:
+        found["judge"] = ModelSpec(model=str(grader), config=_settings(grader.config))
+    transport = {field: getattr(config, name, None) for name, field in TRANSPORT.items()}
+    return found | {field: n for field, n in transport.items() if n is not None and field not in given}
+
+
+def _settings(config: GenerateConfig) -> dict[str, Any]:
+    return {name: value for name, value in config.model_dump(exclude_none=True).items() if name not in TRANSPORT}
+
+
+def _grader() -> Model | None:
+    """The model of `--model-role grader=...`, or None."""
+    try:
+        return get_model(role="grader", required=True)
+    except Exception:  # noqa: BLE001 - what it raises differs between versions
+        return None
 
 
 def _difference(text: str) -> None:
@@ -89,10 +114,7 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
 
 
 def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
-    try:
-        model = get_model(role="grader", required=True)
-    except Exception:  # noqa: BLE001 - no --model-role was given
-        model = build(spec.judge, ProviderKey(), spec.max_connections)
+    model = _grader() or build(spec.judge, ProviderKey(), spec.max_connections)
     prepare_model(model, _redactor(model))
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel("judge", model, plan.judge_price, most)

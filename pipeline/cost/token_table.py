@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.cost.tokens import Pieces, pieces
-from pipeline.data.records import Task
+from pipeline.data.records import Task, heading
 
 _KEPT_TASKS = 20_000
 
@@ -94,7 +94,7 @@ def _key(task: Task) -> tuple[int, ...]:
 
 def _count(task: Task) -> Row:
     criteria = [pieces(c.description) for c in task.criteria]
-    user = [pieces(task.text), *(p for r in task.resources for p in (pieces(f"## Resource: {r.name}"), pieces(r.text)))]
+    user = [pieces(task.text), *(p for r in task.resources for p in (pieces(heading(r.name)), pieces(r.text)))]
     return Row(_sum([pieces(task.system_prompt)]), _sum(user), _sum([pieces(task.reference_answer)]), _sum(criteria),
                len(criteria), max((p.number for p in criteria), default=0.0))
 

@@ -43,6 +43,11 @@ class Resource:
     missing: bool = False
 
 
+def heading(resource: str) -> str:
+    """What stands above the text of a resource, by its name."""
+    return f"---\n## Resource: {resource}"
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One teaching task, whole: what the solver sees, what the judge sees, and how it may be filtered.
@@ -73,10 +78,10 @@ class Task:
 
     @property
     def user_message(self) -> str:
-        """The user message of the solver, and `task_text` of the judge: the task, then each resource."""
-        parts = [self.text]
-        parts += [f"## Resource: {r.name}\n\n{r.text}" for r in self.resources]
-        return "\n\n".join(parts)
+        """The user message of the solver, and `task_text` of the judge: the task, then each resource, laid out as the
+        reference does it."""
+        blocks = [f"{heading(r.name)}\n\n{r.text}" for r in self.resources]
+        return "\n".join([self.text, "", *blocks]) if blocks else self.text
 
 
 @dataclass(frozen=True, slots=True)

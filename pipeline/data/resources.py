@@ -96,8 +96,8 @@ class Shelf:
 
 
 def placeholder(name: str) -> str:
-    """What stands in a task in place of a resource that is absent."""
-    return f"[The resource file {name} belongs to this task but was not available.]"
+    """What stands in a task in place of a resource that is absent, as in the reference pipeline."""
+    return f"[Resource not available: {name}]"
 
 
 def _absent(name: str, fault: str) -> Found:

@@ -137,6 +137,15 @@ def _mean(mean: Any) -> dict[str, Any]:
     return {"mean": mean.value, "interval": [i.low, i.high] if i else None, "tasks": mean.tasks, "note": mean.note}
 
 
+def _notices(plan: Any) -> tuple[str, ...]:
+    return (*plan.data.notices, plan.prompt.notice) if plan.prompt.notice else plan.data.notices
+
+
+def note_lines(plan: Any) -> list[str]:
+    """What was noticed while tasks and judge prompt were read: a cached copy, an accepted placeholder, a changed prompt."""
+    return [f"Note: {notice}" for notice in _notices(plan)]
+
+
 def dry_run_lines(plan: Any) -> list[str]:
     """What a run would do, in words."""
     calls = plan.calls
@@ -145,7 +154,7 @@ def dry_run_lines(plan: Any) -> list[str]:
         f"Calls: {calls['solver']} solver, {calls['judge']} judge, {sum(calls.values())} in all",
         *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
         f"Differences from the reference settings: {'; '.join(plan.differences) or 'none'}",
-        *(f"Note: {notice}" for notice in plan.data.notices), "Nothing was sent.",
+        *note_lines(plan), "Nothing was sent.",
     ]
 
 
@@ -171,5 +180,5 @@ def dry_run_data(plan: Any) -> dict[str, Any]:
         "estimate": plan.estimate.model_dump(mode="json"), "differences": list(plan.differences),
         "spec": plan.spec.model_dump(mode="json"), "spec_digest": plan.spec.digest,
         "prompt": plan.prompt.record().model_dump(mode="json"), "data": plan.record.model_dump(mode="json"),
-        "notices": list(plan.data.notices),
+        "notices": list(_notices(plan)),
     }

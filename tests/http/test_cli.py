@@ -47,7 +47,7 @@ def test_a_task_that_was_not_scored_exits_1_and_is_explained(fake, tmp_path, cap
 
 @pytest.mark.parametrize("more", [["--task-ids", "99"], ["--competency", "no such"], ["--scorer-temperature", "0", "--scorer-reasoning-tokens", "9"],
                                   ["--solver-temperature=0", "--context", "level"], ["--epochs", "0"],
-                                  ["--no-such-flag"], ["--sampling", "some"], ["--sample-limit", "many"], ["--competency"],
+                                  ["--no-such-flag"], ["--source", "demo"], ["--env-file", "absent.env"], ["--sampling", "some"], ["--sample-limit", "many"], ["--competency"],
                                   ["--solver-logit-bias", "hello"], ["--solver-temperature", "nan"], ["--max-cost", "inf"]])
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 def test_nothing_is_started_where_something_does_not_fit(fake, tmp_path, capsys, more, dry):
@@ -97,6 +97,25 @@ def test_the_key_of_a_dot_env_file_is_read_and_never_printed(fake, tmp_path, cap
     out = capsys.readouterr()
     assert {r["key"] for r in fake.received()} == {"canary-dotenv-444"} and "canary" not in out.out + out.err
     assert not any(b"canary-dotenv-444" in p.read_bytes() for p in (tmp_path / "logs").rglob("*") if p.is_file())
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_prompt_that_could_not_be_read_and_an_accepted_placeholder_are_said(fake, tmp_path, capsys, monkeypatch, dry):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    args = flags(fake, tmp_path, "--prompt-source", "auto", "--allow-missing-resources", *dry)
+    text = (tmp_path / "tasks.csv").read_text(encoding="utf-8-sig")
+    (tmp_path / "tasks.csv").write_text(text.replace(",,,", ",gone.md,,", 1), encoding="utf-8")
+    assert main(args) == 0
+    out = capsys.readouterr()
+    said = out.out if dry else out.err
+    assert "Note: The published judge prompts" in said and "gone.md" in said
+
+
+def test_an_env_file_in_another_encoding_is_named(fake, tmp_path, capsys):
+    (tmp_path / ".env").write_text("FAKE_API_KEY=canary-dotenv-444\n", encoding="utf-16")
+    assert main(flags(fake, tmp_path)) == 2
+    assert ".env is not UTF-8" in (err := capsys.readouterr().err) and "canary" not in err
 
 
 def test_the_same_command_again_pays_for_nothing(fake, tmp_path, capsys):

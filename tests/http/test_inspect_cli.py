@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries
 
 from tests.http.runs import JUDGE, SOLVER, evaluate, tasks_file
@@ -38,17 +39,34 @@ def test_inspect_eval_answers_and_judges_a_subset_with_a_judge_of_ones_choice(fa
     assert "canary" not in result.stdout + result.stderr
 
 
-def test_inspect_eval_says_in_one_sentence_why_nothing_was_started(tmp_path):
-    for given in ("competency=no such", "context=level", "sampling=some", "csv_path=absent.csv"):
-        result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "-T", given, "--log-dir", str(tmp_path / "logs"),
-                         "--display", "plain")
-        said = result.stdout + result.stderr
-        assert result.returncode != 0 and "Nothing was started. " in said and "Traceback" not in said, said
+def test_inspects_own_flags_and_its_grader_are_in_the_list_of_differences(fake, tmp_path):
+    csv_path, resources = tasks_file(tmp_path, 1)
+    grader = json.dumps({"model": JUDGE, "temperature": 0.3})
+    result = inspect(
+        "eval", "pipeline/task.py", "--model", SOLVER, "--temperature", "0.7", "--model-role", f"grader={grader}", "-T",
+        f"csv_path={csv_path}", "-T", f"resources_dir={resources}", "-T", "prompt_source=own", "--log-dir", str(tmp_path / "logs"),
+        "--max-connections", "3", "--display", "plain", FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL=f"{fake.url}/v1")
+    assert result.returncode == 0, result.stderr
+    (info,) = list_eval_logs(str(tmp_path / "logs"))
+    metadata = read_eval_log(info, header_only=True).eval.metadata
+    assert {"solver temperature 0.7", f"another judge: {JUDGE}", "judge temperature 0.3", "judge without a reasoning budget"} \
+        <= set(metadata["differences"])
+    assert metadata["spec"]["max_connections"] == 3
+    assert fake.received("solver")[0]["body"]["temperature"] == 0.7 and fake.received("judge")[0]["body"]["temperature"] == 0.3
+
+
+@pytest.mark.parametrize("given", ["context=level", "sampling=some"])
+def test_inspect_eval_says_in_one_sentence_why_nothing_was_started(tmp_path, given):
+    result = inspect("eval", "pipeline/task.py", "--model", SOLVER, "-T", given, "--log-dir", str(tmp_path / "logs"),
+                     "--display", "plain", FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL="http://127.0.0.1:9/v1")
+    said = result.stdout + result.stderr
+    assert result.returncode != 0 and "Nothing was started. " in said and "Traceback" not in said, said
 
 
 def test_inspect_eval_reads_the_data_set_that_the_environment_names(tmp_path):
-    result = inspect("eval", "pipeline/task.py", "--model", "demo/strong", "--log-dir", str(tmp_path / "logs"), "--display", "plain",
-                     TASKS_REPO="somebody/a-set", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
+    result = inspect("eval", "pipeline/task.py", "--model", SOLVER, "--log-dir", str(tmp_path / "logs"), "--display", "plain",
+                     FAKE_API_KEY="canary-env-000111", FAKE_BASE_URL="http://127.0.0.1:9/v1", TASKS_REPO="somebody/a-set",
+                     HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
     assert result.returncode != 0 and "somebody/a-set" in result.stdout + result.stderr
 
 

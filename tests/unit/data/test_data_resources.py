@@ -96,4 +96,5 @@ def test_resources_stand_in_the_task_in_the_order_of_their_columns(sheet):
     links = {"task_resource_file_link_1": "b.csv", "task_resource_file_link_2": "nan", "task_resource_file_link_3": "a.md"}
     (task,) = sheet.rows(links).tasks()
     assert [r.name for r in task.resources] == ["b.csv", "a.md"]
-    assert task.user_message.index("b.csv") < task.user_message.index("a.md")
+    blocks = "\n---\n## Resource: b.csv\n\nb.csv\n---\n## Resource: a.md\n\na.md"
+    assert task.user_message == f"{task.text}\n{blocks}", "solver and judge read what the reference gives them"

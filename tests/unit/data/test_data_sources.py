@@ -64,7 +64,7 @@ def test_a_missing_resource_refuses_the_run_unless_it_is_accepted(sheet, places)
         load_tasks(spec(), places)
     assert "gone.md" in caught.value.found and "--allow-missing-resources" in caught.value.do
     found = load_tasks(spec(allow_missing_resources=True), places)
-    assert found.tasks[0].resources[0].missing and "gone.md" in found.tasks[0].user_message
+    assert found.tasks[0].resources[0].missing and "[Resource not available: gone.md]" in found.tasks[0].user_message
     assert any("gone.md" in notice for notice in found.notices)
 
 
