@@ -117,6 +117,7 @@ class Door:
             return Answer(old, _output_of(old))
         worst = Worst(bound, role.most_output)
         first = attempt = self.ledger.next_attempt(call)
+        changed: set[str] = set()
         while True:
             try:
                 async with self.pace.slot() as slot:
@@ -125,7 +126,7 @@ class Door:
                 raise self.closed or Stopped("stopped", "The run was stopped.") from None
             if fault is None:
                 return Answer(entry, output)  # type: ignore[arg-type]
-            if not self._adapt(role, fault):
+            if not self._adapt(role, fault, changed):
                 if not fault.again or attempt - first >= self.retries:
                     raise self._failed(told(fault, role.role, self.ledger.entries.get(call, ())))
                 await self._wait(role, fault, attempt - first + 1)
@@ -211,11 +212,14 @@ class Door:
             self._under_way.discard(limit)
             wire.current.reset(token)
 
-    def _adapt(self, role: RoleModel, fault: Fault) -> bool:
-        """Leave out or rename a refused setting, once each, and say so as a difference."""
-        if fault.kind != "setting_refused":
-            return False
+    def _adapt(self, role: RoleModel, fault: Fault, changed: set[str]) -> bool:
+        """Leave out or rename a refused setting, and say so as a difference. `changed` holds what this call is without:
+        a provider that goes on refusing it would else be asked for ever.
+        """
         config, name = role.model.config, fault.parameter
+        if fault.kind != "setting_refused" or name in changed:
+            return False
+        changed.add(name)
         if getattr(config, name, None) is None:
             return name in role.adapted  # a call that left before the setting was dropped
         if name == "max_tokens":

@@ -94,3 +94,11 @@ def test_an_endpoint_is_called_at_the_address_that_was_checked_under_its_own_nam
     done = run(fake, tmp_path, **models, credentials=Credentials(pinned, pinned))
     assert done.only().outcome is Outcome.SCORED
     assert {r["host"] for r in fake.received()} == {f"endpoint.invalid:{port}"}
+
+
+@pytest.mark.parametrize("words", ["`temperature` is deprecated for this model.",
+                                   "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."])
+def test_a_setting_that_is_refused_again_once_it_is_left_out_is_not_asked_for_ever(fake, tmp_path, words):
+    fake.script("solver", {"status": 400, "error": words, "every": True})
+    done = run(fake, tmp_path)
+    assert done.only().outcome is Outcome.API_ERROR and len(fake.received("solver")) == 2 and "Solver:" in done.only().reason
