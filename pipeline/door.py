@@ -25,8 +25,11 @@ from pipeline.pace import Closed, Pace, Slot
 from pipeline.replies import without_request
 from pipeline.reported import reported_cost, reported_usage
 
-FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
-"""Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
+FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
+"""Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter.
+At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
+SHORTEST_ASKED = 0.2
+"""Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
 KEY_LIMITS = 3
 """Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
 
@@ -245,10 +248,10 @@ class Door:
                 self.say(events.DifferenceFound(t=time.time(), text=text))
 
     async def _wait(self, role: RoleModel, fault: Fault, attempt: int) -> None:
-        own = min(FIRST_WAIT * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
-        # "Try again at once" is not obeyed to the letter: all retries would be gone within a second.
-        asked = fault.wait if fault.wait is not None else 0.0
-        seconds = min(asked, LONGEST_WAIT) if asked >= FIRST_WAIT else max(asked, own)
+        seconds = min(fault.wait or 0.0, LONGEST_WAIT)
+        if seconds < SHORTEST_ASKED:
+            first = FIRST_WAIT_AT_LIMIT if fault.kind == "rate_limit" else FIRST_WAIT
+            seconds = min(first * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
         self.say(events.Waiting(t=time.time(), role=role.role, reason=fault.kind, seconds=round(seconds, 2), attempt=attempt))
         try:
             await self.pace.pause(seconds)
