@@ -25,8 +25,11 @@ from pipeline.pace import Closed, Pace, Slot
 from pipeline.replies import without_request
 from pipeline.reported import reported_cost, reported_usage
 
-FIRST_WAIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 30.0
-"""Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter."""
+FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
+"""Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter.
+At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
+SHORTEST_ASKED = 0.2
+"""Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
 KEY_LIMITS = 3
 """Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
 
@@ -117,6 +120,7 @@ class Door:
             return Answer(old, _output_of(old))
         worst = Worst(bound, role.most_output)
         first = attempt = self.ledger.next_attempt(call)
+        changed: set[str] = set()
         while True:
             try:
                 async with self.pace.slot() as slot:
@@ -125,7 +129,7 @@ class Door:
                 raise self.closed or Stopped("stopped", "The run was stopped.") from None
             if fault is None:
                 return Answer(entry, output)  # type: ignore[arg-type]
-            if not self._adapt(role, fault):
+            if not self._adapt(role, fault, changed):
                 if not fault.again or attempt - first >= self.retries:
                     raise self._failed(told(fault, role.role, self.ledger.entries.get(call, ())))
                 await self._wait(role, fault, attempt - first + 1)
@@ -211,11 +215,14 @@ class Door:
             self._under_way.discard(limit)
             wire.current.reset(token)
 
-    def _adapt(self, role: RoleModel, fault: Fault) -> bool:
-        """Leave out or rename a refused setting, once each, and say so as a difference."""
-        if fault.kind != "setting_refused":
-            return False
+    def _adapt(self, role: RoleModel, fault: Fault, changed: set[str]) -> bool:
+        """Leave out or rename a refused setting, and say so as a difference. `changed` holds what this call is without:
+        a provider that goes on refusing it would else be asked for ever.
+        """
         config, name = role.model.config, fault.parameter
+        if fault.kind != "setting_refused" or name in changed:
+            return False
+        changed.add(name)
         if getattr(config, name, None) is None:
             return name in role.adapted  # a call that left before the setting was dropped
         if name == "max_tokens":
@@ -241,10 +248,10 @@ class Door:
                 self.say(events.DifferenceFound(t=time.time(), text=text))
 
     async def _wait(self, role: RoleModel, fault: Fault, attempt: int) -> None:
-        own = min(FIRST_WAIT * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
-        # "Try again at once" is not obeyed to the letter: all retries would be gone within a second.
-        asked = fault.wait if fault.wait is not None else 0.0
-        seconds = min(asked, LONGEST_WAIT) if asked >= FIRST_WAIT else max(asked, own)
+        seconds = min(fault.wait or 0.0, LONGEST_WAIT)
+        if seconds < SHORTEST_ASKED:
+            first = FIRST_WAIT_AT_LIMIT if fault.kind == "rate_limit" else FIRST_WAIT
+            seconds = min(first * GROWTH ** (attempt - 1), LONGEST_OWN_WAIT) * random.uniform(0.75, 1.0)
         self.say(events.Waiting(t=time.time(), role=role.role, reason=fault.kind, seconds=round(seconds, 2), attempt=attempt))
         try:
             await self.pace.pause(seconds)

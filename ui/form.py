@@ -172,14 +172,19 @@ def _number(name: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = float("nan")
     if not -1e12 < number < 1e12:
-        raise UserError(f"{name}: {str(value)[:40]!r} is no number.", "", "Correct it in the form.")
+        raise UserError(f"{_shown(name)}: {str(value)[:40]!r} is no number.", "", "Correct it in the form.")
     return number
+
+
+def _shown(name: str) -> str:
+    """A setting's name for the eye: `solver.max_tokens` is `Solver max tokens`."""
+    return "Spending limit" if name == "max_cost" else name.replace(".", " ").replace("_", " ").capitalize()
 
 
 def _whole(name: str, value: Any) -> int:
     number = _number(name, value)
     if number != int(number) or number < 0:
-        raise UserError(f"{name}: {value} is no whole number of 0 or more.", "", "Correct it in the form.")
+        raise UserError(f"{_shown(name)}: {value} is no whole number of 0 or more.", "", "Correct it in the form.")
     return int(number)
 
 

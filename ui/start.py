@@ -72,7 +72,7 @@ async def prepare(
     keys = keys_of(room, values, request)
     why = why_not(values, keys, w)
     try:
-        spec = spec_of(values, keys, offer.repo)
+        spec = await asyncio.to_thread(spec_of, values, keys, offer.repo)  # may ask the resolver for an endpoint's name
         worked = await work_out(spec, offer.tasks, await live_prices(room, values, keys), bool(values["cap_auto"]))
     except UserError as error:
         return None, why or translated(str(error), w["lang"])
@@ -104,7 +104,8 @@ async def begin(room: Room, values: dict[str, Any], w: dict[str, str], request: 
     models = {"solver": spec.solver, "judge": spec.judge}
     prices = {role: price_for(m.model, live=live, base_url=m.base_url) for role, m in models.items()}
     spec, asked = await probe_models(spec, {"solver": keys.solver, "judge": keys.judge}, prices, worked.estimate)
-    credentials = credentials_of(values, keys, visitor.hf_token(request) if spec.source == "hub" else None)
+    token = visitor.hf_token(request) if spec.source == "hub" else None
+    credentials = await asyncio.to_thread(credentials_of, values, keys, token)
     return await room.service.start(spec, credentials, offer.places, visitor.owner(request), asked, live)
 
 

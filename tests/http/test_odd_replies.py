@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pipeline import door
 from pipeline.judging.outcomes import Outcome
 from pipeline.spec import Credentials, ModelSpec, ProviderKey
 from tests.http.fake_llm import FakeLLM
@@ -61,10 +62,20 @@ def test_a_wait_that_makes_no_sense_harms_nothing(fake, tmp_path, wait):
 
 
 def test_a_wait_of_nothing_does_not_burn_all_retries_at_once(fake, tmp_path):
-    fake.script("solver", {"status": 429, "retry_after": 0, "times": 3})
-    done = run(fake, tmp_path, api_retries=3)
+    fake.script("solver", {"status": 503, "retry_after": 0, "times": 2})
+    done = run(fake, tmp_path, api_retries=2)
     times = [r["t"] for r in fake.received("solver")]
-    assert done.only().outcome is Outcome.SCORED and times[-1] - times[0] > 2.5  # own waits of 0.5, 1 and 2, a quarter less
+    assert done.only().outcome is Outcome.SCORED and times[-1] - times[0] > 1.1  # own waits of 0.5 and 1, a quarter less
+
+
+def test_the_own_waits_at_a_rate_limit_outlast_the_better_part_of_a_minute(fake, tmp_path, monkeypatch):
+    async def pause(self: Any, seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr(door.Pace, "pause", pause)
+    fake.script("solver", {"status": 429, "times": 5})
+    done = run(fake, tmp_path, api_retries=5)
+    assert done.only().outcome is Outcome.SCORED and sum(e.seconds for e in done.events if e.kind == "waiting") > 40
 
 
 @pytest.mark.parametrize(("step", "words"), [
@@ -94,3 +105,11 @@ def test_an_endpoint_is_called_at_the_address_that_was_checked_under_its_own_nam
     done = run(fake, tmp_path, **models, credentials=Credentials(pinned, pinned))
     assert done.only().outcome is Outcome.SCORED
     assert {r["host"] for r in fake.received()} == {f"endpoint.invalid:{port}"}
+
+
+@pytest.mark.parametrize("words", ["`temperature` is deprecated for this model.",
+                                   "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."])
+def test_a_setting_that_is_refused_again_once_it_is_left_out_is_not_asked_for_ever(fake, tmp_path, words):
+    fake.script("solver", {"status": 400, "error": words, "every": True})
+    done = run(fake, tmp_path)
+    assert done.only().outcome is Outcome.API_ERROR and len(fake.received("solver")) == 2 and "Solver:" in done.only().reason
