@@ -33,6 +33,7 @@ OPEN_SECONDS = 60.0  # how long a passed check is trusted
 CLOSED_SECONDS = 3.0  # how long any other answer is: long enough for the burst of one page load
 KEPT = 20  # task sets in memory, some 10 MB each
 IDLE_SECONDS = 3600.0
+STRAY_SECONDS = 600.0  # a worker that began as its visitor signed out has read its tasks by then
 NOWHERE = Path(os.devnull)
 
 
@@ -180,7 +181,7 @@ class Gate:
     def _remove_strays(self, known: set[str]) -> None:
         """Delete what a worker wrote after its visitor had signed out."""
         for folder in self.root.iterdir() if self.root.is_dir() else ():
-            if folder.name not in known and folder.stat().st_mtime < self._clock() - IDLE_SECONDS:
+            if folder.name not in known and folder.stat().st_mtime < self._clock() - STRAY_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
 
     # -- inside

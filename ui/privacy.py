@@ -25,8 +25,8 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
         "them; and to tell that a run is yours. The token stands with your user name in a signed cookie in your browser, until "
         "you sign out and for 14 days at most, and is not stored on the server; it ends by itself after some hours. The process "
         "of a run that needs it holds it in memory until the run ends. Of your account only a salted digest is kept beside your "
-        "runs. The dataset is copied to a cache that is yours alone; it is deleted when you sign out, an hour after you last "
-        "used it, when your sign-in ends, and when the server restarts.",
+        "runs. The dataset is copied to a cache that is yours alone; it is deleted when you sign out (some minutes later "
+        "where a run is just reading it), an hour after you last used it, when your sign-in ends, and when the server restarts.",
     ),
     (
         "What a run leaves behind",

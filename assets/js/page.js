@@ -42,6 +42,12 @@ addEventListener("click", (event) => {
   if (link?.hreflang) link.search = new URLSearchParams([...new URLSearchParams(location.search)].filter(([k]) => k !== "lang").concat([["lang", link.hreflang]]));
   else if (link) link.search = carried();
   if (event.target.closest?.("[data-recheck]")) recheck();
+  // The server wrote these links before a run was started or another one opened: they lead back to where the visitor is now.
+  const link = event.target.closest?.("#sign-in, #sign-out, #source-why a[href^='/login/']");
+  if (!link) return;
+  const here = new URLSearchParams(location.search);
+  here.delete("signin");
+  link.search = new URLSearchParams({ _target_url: here.size ? `/?${here}` : "/" });
 });
 
 translate();

@@ -96,5 +96,5 @@ def press_run(page: Page) -> str:
     """Press Run and give back the run's secret id, taken from the address."""
     ready(page)
     page.click("#run-button")
-    page.wait_for_url(re.compile(r"[?&]run="), timeout=20_000)
+    page.wait_for_url(re.compile(r"[?&]run="), timeout=60_000)  # the first start waits for the engine
     return page.url.split("run=")[1]

@@ -53,7 +53,7 @@ def world(folder: Path, **env: str) -> Iterator[World]:
         settings = {**openid.environ(), "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1",
                     "L2BENCH_HOST": "127.0.0.1",
                     "HF_HOME": str(folder / "hf"), "TMPDIR": str(temp), "L2BENCH_DEMO_DELAY": "0.02", "HF_TOKEN": "hf_owner_token",
-                    "L2BENCH_VISITOR_RUNS": "0", **env}
+                    "L2BENCH_MAX_RUNS_PER_VISITOR": "0", **env}
         with serving(folder, **settings) as app:
             yield World(app, hub, openid, temp)
 
@@ -164,8 +164,11 @@ def test_sign_out_takes_the_cache_and_the_tasks_along(hosted: World, visitor: Ca
     why(page, f"{NAME}, 6 tasks")
     own = set(hosted.cached()) - before
     assert own and not any(p.is_relative_to(hosted.app.home) for p in own)
+    run = press_run(page)
+    finished(page)
     page.click("#sign-out")
     expect(page.locator("#sign-in")).to_be_visible(timeout=20_000)
+    assert f"run={run}" in page.url, "the way out leads back to the run that is watched"
     why(page, "nobody is signed in")
     assert not any(p.exists() for p in own)
 
@@ -243,6 +246,9 @@ def test_a_visitor_without_access_sees_no_gated_text_anywhere(hosted: World, vis
             for path in _addresses(run, shared, folder.name, [*gated[:3], *private]):
                 assert CANARY.encode() not in client.get(path).content, path
             assert client.get(f"/r/{run}/download/run.eval").status_code == 404
+            for change in ("share", "delete"):
+                assert client.post(f"/api/runs/{run}/{change}", json={"level": "private"}).status_code == 404
+            assert client.post(f"/live/{run}/resume", json={}).status_code == 400
             for answer in _through_gradio(client):
                 assert CANARY not in answer
     for name in ("events.jsonl", "manifest.json", "spec.json", "meta.json"):
