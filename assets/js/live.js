@@ -59,7 +59,7 @@ class Live {
     this.$("empty").hidden = true;
     this.$("run").hidden = false;
     this.$("model").textContent = f.solver;
-    this.$("about").textContent = [`${this.w.est_judge}: ${f.judge}`, f.data, f.started ? moment(f.started) : ""].filter(Boolean).join(" · ");
+    this.$("about").textContent = [`${this.w.est_judge}: ${f.judge}`, f.data?.replace(/^(.*?)( \([\d /]+\))?$/s, (_, name, size = "") => translated(name) + size), f.started ? moment(f.started) : ""].filter(Boolean).join(" · ");
     this.$("link").textContent = url;
     this.$("link").href = url;
     this.$("open").href = url + carried();

@@ -103,6 +103,7 @@ def test_another_language_keeps_the_run_that_is_open(open_page: Callable[..., Pa
     page.click(".langs a[hreflang=es]")
     page.wait_for_url(f"**/?run={finished_run}&lang=es")
     expect(page.locator("[data-differences-line]")).to_contain_text("tareas de demostración", timeout=30_000)
+    expect(page.locator("[data-about]")).to_contain_text("tareas de demostración (20 / 63)")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

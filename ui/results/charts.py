@@ -116,8 +116,6 @@ def _extremes(items: Sequence[Bar], t: T) -> str:
     drawn = sorted((b for b in items if b.value is not None), key=lambda b: -(b.value or 0))
     known = [b for b in drawn if b.n >= FEW] or drawn
     few = sum(1 for b in items if b.n < FEW)
-    if items and few == len(items) and any(b.value is not None for b in items):
-        return t("result.alt.all_few", n=few)
     said = (
         t("result.alt.none")
         if not known
