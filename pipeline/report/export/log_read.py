@@ -170,7 +170,7 @@ def _score(sample: Any) -> tuple[float | None, dict[str, Any]]:
 def _criteria(known: dict[str, Any]) -> tuple[PlannedCriterion, ...]:
     """The rubric without its text, which our logs carry for tasks that were never judged too."""
     try:
-        return tuple(PlannedCriterion.model_validate(c) for c in known.get("criteria") or ())
+        return tuple(PlannedCriterion(**c) for c in known.get("criteria") or ())
     except (TypeError, ValueError):
         return ()
 
