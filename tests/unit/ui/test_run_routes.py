@@ -25,7 +25,7 @@ class Service:
         pass
 
     def get(self, rid: str, user: Any) -> Any:
-        return SimpleNamespace(owner=True, key="k", meta=SimpleNamespace(source="demo"))
+        return SimpleNamespace(owner=True, holder=True, key="k", meta=SimpleNamespace(source="demo"))
 
     async def watch(self, key: str) -> Any:
         return SimpleNamespace(folded=SimpleNamespace(view=SimpleNamespace(spec=self.spec)))
