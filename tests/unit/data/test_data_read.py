@@ -1,7 +1,11 @@
 """A tasks file is read whole or its fault is named with row and column: encodings, delimiters, quotes, line ends."""
 
+import tracemalloc
+
 import pytest
 
+from pipeline.data.problem import Report
+from pipeline.data.read import read_table
 from pipeline.errors import UserError
 
 
@@ -156,3 +160,19 @@ def test_a_missing_column_that_is_needed_is_named_once(sheet, column):
 def test_any_one_criteria_column_is_enough(sheet):
     text = sheet.text().replace("task_criteria", "universal_criteria")
     assert [c.id for c in sheet.raw(text).tasks()[0].criteria] == ["01", "02", "03"]
+
+
+def test_only_line_ends_of_csv_end_a_row(sheet):
+    (task,) = sheet.rows({"task": "One\u2028two\x85three\x0bfour\x0cfive"}).tasks()
+    assert task.text == "One\u2028two\x85three\x0bfour\x0cfive"
+    assert [t.row for t in sheet.raw(sheet.text({"task": "a\r\nb\nc"}, {}).replace("\r\n", "\r")).tasks()] == [2, 5]
+
+
+def test_reading_takes_a_few_times_the_size_of_the_file(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text("task_key,task\n" + "".join(f'{n},"{"Plan a lesson. " * 300}"\n' for n in range(500)), encoding="utf-8")
+    tracemalloc.start()
+    read_table(path, Report(path.name))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * path.stat().st_size
