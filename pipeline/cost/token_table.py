@@ -61,7 +61,7 @@ class TokenTable:
     longest_judged: float
 
 
-_rows: dict[tuple[int, ...], Row] = {}
+_rows: dict[int, Row] = {}
 
 
 def token_table(tasks: Sequence[Task]) -> TokenTable:
@@ -87,9 +87,9 @@ def _row(task: Task) -> Row:
     return row
 
 
-def _key(task: Task) -> tuple[int, ...]:
-    return (hash(task.text), hash(task.system_prompt), hash(task.reference_answer),
-            *(hash(c.description) for c in task.criteria), *(hash((r.name, r.text)) for r in task.resources))
+def _key(task: Task) -> int:
+    return hash((task.text, task.system_prompt, task.reference_answer, *(c.description for c in task.criteria),
+                 *((r.name, r.text) for r in task.resources)))
 
 
 def _count(task: Task) -> Row:

@@ -199,7 +199,7 @@ def _renamed(item: dict[str, Any]) -> dict[str, Any]:
 def _criteria(known: dict[str, Any]) -> tuple[PlannedCriterion, ...]:
     """The rubric without its text, which our logs carry for tasks that were never judged too."""
     try:
-        return tuple(PlannedCriterion.model_validate(c) for c in known.get("criteria") or ())
+        return tuple(PlannedCriterion(**c) for c in known.get("criteria") or ())
     except (TypeError, ValueError):
         return ()
 
