@@ -266,14 +266,20 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
     first = _attach_first(session.switch, evaluator)
     task.solver = [first, task.solver]  # type: ignore[assignment]
     wanted: dict[str, Any] = {
-        "display": "none", "log_dir": str(session.places.logs), "log_realtime": False, "log_model_api": False, "log_images": False,
-        "fail_on_error": False, "score_display": False, "log_header_only": True, "ctl_server": False,
+        "display": "none", "log_dir": str(session.places.logs), "log_buffer": _log_buffer(len(tasks) * spec.epochs),
+        "log_realtime": False, "log_model_api": False, "log_images": False, "log_header_only": True,
+        "fail_on_error": False, "score_display": False, "ctl_server": False,
         "acp_server": False, "max_samples": max(spec.max_connections, 10), "max_connections": spec.max_connections,
         "model": evaluator.solver.model, "model_roles": {"grader": evaluator.judge.model},
         "metadata": session.plan.log_metadata(),
     }
     known = python_inspect.signature(inspect_ai.eval).parameters
     inspect_ai.eval(task, **{k: v for k, v in wanted.items() if k in known or k == "max_connections"})
+
+
+def _log_buffer(samples: int) -> int:
+    """Tasks that inspect holds, whole, before it writes them out: never more than 10. Left alone it holds a tenth of a long run."""
+    return max(1, min(samples // 3, 10))
 
 
 def _stretch(plan: Plan) -> list[Task]:
@@ -320,6 +326,7 @@ def quiet() -> None:
     # Three records a call, made only to be thrown away; what is worth a look in the log stays.
     logging.getLogger("inspect_ai.model").setLevel(logging.INFO)
     heap.tune()
+    heap.give_back()  # what reading the tasks took
     try:
         from inspect_ai.agent._acp.transport import _acp_live_active
 

@@ -60,3 +60,10 @@ def test_inspect_opens_the_logs_of_our_own_runs(fake, tmp_path):
     dumped = inspect("log", "dump", info.name, "--header-only")
     header = json.loads(dumped.stdout)
     assert header["status"] == "success" and header["eval"]["task"] == "l2-bench-eval"
+
+
+def test_a_run_holds_few_tasks_whole_before_they_are_in_its_log(fake, tmp_path):
+    # Inspect's own rule lets a run of many tasks or connections hold a tenth of its tasks, each of several hundred kilobytes.
+    few, many = (evaluate(fake, tmp_path / str(n), count=n, weights=(5,), max_connections=100) for n in (6, 130))
+    held = [read_eval_log(list_eval_logs(str(done.places.logs))[0], header_only=True).eval.config.log_buffer for done in (few, many)]
+    assert held == [2, 10]
