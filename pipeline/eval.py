@@ -247,11 +247,10 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     write_manifest(view, session.places)
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
-    results = list(session.evaluator.results.values())
     if args.json:
-        print(json.dumps(result_data(view, session.places, code, results), ensure_ascii=False))
+        print(json.dumps(result_data(view, session.places, code), ensure_ascii=False))
     else:
-        print("\n".join(result_lines(view, session.places, results)))
+        print("\n".join(result_lines(view, session.places, list(session.evaluator.lost.values()))))
     return code
 
 

@@ -32,7 +32,7 @@ Asked = Callable[..., str]
 STAYED_IN_REASONING = "The answer stayed in the model's reasoning; no text came after it."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judged:
     """One criterion's verdict, or why there is none. `reason` may quote the judge: for the private log only."""
 
@@ -45,7 +45,7 @@ class Judged:
     api_fault: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """How one task of one epoch ended."""
 
@@ -72,7 +72,7 @@ class Result:
 
 @dataclass
 class Evaluator:
-    """Answers and judges tasks of one run."""
+    """Answers and judges tasks of one run. `lost` holds how tasks ended that were not scored; the log has the others."""
 
     door: Door
     solver: RoleModel
@@ -82,12 +82,12 @@ class Evaluator:
     say: Callable[[Any], None]
     verdict_retries: int = 0
     parser: Literal["strict", "lenient"] = "strict"
-    results: dict[tuple[str, int], Result] = field(default_factory=dict)
+    lost: dict[tuple[str, int], Result] = field(default_factory=dict)
     idle: Callable[[], None] = lambda: None
     _under_way: set[tuple[str, int]] = field(default_factory=set)
 
     async def answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:
-        """The solver's output, or None where the task has ended without an answer (see `results`)."""
+        """The solver's output, or None where the task has ended without an answer (see `lost`)."""
         try:
             await self.admission.admit(task, epoch, self.solver, self.judge, self.prompt)
             self._under_way.add((task.key, epoch))
@@ -119,7 +119,7 @@ class Evaluator:
 
     async def judge_answer(self, task: Task, epoch: int, output: ModelOutput) -> Result:
         """Verdicts on every criterion, and the task's outcome."""
-        if (ended := self.results.get((task.key, epoch))) is not None:
+        if (ended := self.lost.get((task.key, epoch))) is not None:
             return ended
         asked = partial(self.prompt.fill, task_text=task.user_message, reference_answer=task.reference_answer,
                         ai_response=output.completion)
@@ -177,7 +177,8 @@ class Evaluator:
                                      verdict=judged.verdict, strict=judged.strict, cause=judged.cause, model=model))
 
     def _end(self, result: Result) -> None:
-        self.results[result.task.key, result.epoch] = result
+        if result.outcome is not Outcome.SCORED:
+            self.lost[result.task.key, result.epoch] = result
         self.door.ledger.forget(result.task.key, result.epoch)
         self._under_way.discard((result.task.key, result.epoch))
         if self.door.closed is not None and not self._under_way:

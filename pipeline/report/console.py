@@ -70,11 +70,11 @@ def mean_line(name: str, mean: Any, of: str) -> str:
     return f"{name}: {100 * mean.value:.1f} %{interval}  {of}{note}"
 
 
-def result_lines(view: RunView, places: Places, results: Sequence[Any]) -> list[str]:
-    """The last lines of a run."""
+def result_lines(view: RunView, places: Places, lost: Sequence[Any]) -> list[str]:
+    """The last lines of a run; `lost` are the results of the tasks that were not scored."""
     s = summarise(view)
     differences = "; ".join(view.differences) or "none"
-    lines = ["", *_not_scored(results)]
+    lines = ["", *_not_scored(lost)]
     lines += [mean_line("Mean over scored tasks", s.scored, f"{s.scored_count} of {view.planned}")]
     lines += [mean_line("Mean over attempted tasks", s.attempted, f"{s.attempted_count} of {view.planned}")]
     if s.clipped is not None:
@@ -88,9 +88,8 @@ def result_lines(view: RunView, places: Places, results: Sequence[Any]) -> list[
     return lines
 
 
-def _not_scored(results: Sequence[Any]) -> list[str]:
+def _not_scored(lost: Sequence[Any]) -> list[str]:
     """Why tasks were not scored, the judge's last line quoted."""
-    lost = [r for r in results if r.outcome.value != "scored"]
     lines = []
     for r in lost[:SHOWN_REASONS]:
         unread = next((j for j in r.judged if j.verdict is None), None)
@@ -115,7 +114,7 @@ def log_path(places: Places) -> str | None:
     return str(found[-1]) if found else None
 
 
-def result_data(view: RunView, places: Places, code: int, results: Sequence[Any]) -> dict[str, Any]:
+def result_data(view: RunView, places: Places, code: int) -> dict[str, Any]:
     """The closing lines as data; keys are stable."""
     s = summarise(view)
     return {

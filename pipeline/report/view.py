@@ -30,7 +30,7 @@ from pipeline.events import (
 from pipeline.judging.outcomes import Outcome
 
 
-@dataclass
+@dataclass(slots=True)
 class Verdict:
     """One criterion's verdict in one epoch; `verdict` None with a `cause` where none could be read."""
 
@@ -39,7 +39,7 @@ class Verdict:
     cause: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class Attempt:
     """One task in one epoch. `outcome` is None until it has ended."""
 

@@ -34,9 +34,13 @@ class Done:
         return attempt
 
     def record(self) -> dict[str, Any]:
-        """The score record of the log for that task."""
-        (result,) = self.session.evaluator.results.values()
-        return result.record()
+        """The score record of that task, as the log has it."""
+        from inspect_ai.log import list_eval_logs, read_eval_log
+
+        (info,) = list_eval_logs(str(self.places.logs))
+        (sample,) = read_eval_log(info).samples
+        (score,) = sample.scores.values()
+        return score.metadata
 
 
 def tasks_file(folder: Path, count: int = 1, weights: tuple[int, ...] = WEIGHTS) -> tuple[Path, Path]:

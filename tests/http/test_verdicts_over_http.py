@@ -100,3 +100,9 @@ def test_every_judge_call_is_counted_after_a_bad_verdict(fake, tmp_path):
     fake.script("judge", {"text": "maybe", "match": "point 2 of"})
     done = evaluate(fake, tmp_path, weights=(1,) * 15)
     assert done.view.spend["judge"].calls == 15 and done.only().outcome is Outcome.JUDGE_UNPARSABLE
+
+
+def test_what_log_and_ledger_hold_is_not_held_in_memory_too(fake, tmp_path):
+    fake.script("judge", {"text": "maybe", "match": "point 2 of task 2"})
+    evaluator = evaluate(fake, tmp_path, count=3).session.evaluator
+    assert set(evaluator.lost) == {("2", 1)} and not evaluator.door.ledger.entries
