@@ -43,11 +43,11 @@ addEventListener("click", (event) => {
   else if (link) link.search = carried();
   if (event.target.closest?.("[data-recheck]")) recheck();
   // The server wrote these links before a run was started or another one opened: they lead back to where the visitor is now.
-  const link = event.target.closest?.("#sign-in, #sign-out, #source-why a[href^='/login/']");
-  if (!link) return;
+  const account = event.target.closest?.("#sign-in, #sign-out, #source-why a[href^='/login/']");
+  if (!account) return;
   const here = new URLSearchParams(location.search);
   here.delete("signin");
-  link.search = new URLSearchParams({ _target_url: here.size ? `/?${here}` : "/" });
+  account.search = new URLSearchParams({ _target_url: here.size ? `/?${here}` : "/" });
 });
 
 translate();
