@@ -1,6 +1,7 @@
-"""Which browser the tests and the bench drive, and how it is started: without a window, and silent on the network."""
+"""Which browser the tests and the bench drive, how it is started (without a window, silent on the network), how long is waited."""
 
 import os
+from typing import Any
 
 CHROMIUM = os.environ.get("L2BENCH_CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
@@ -13,3 +14,12 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+PATIENCE = 60_000
+"""Milliseconds that a page is waited for; a busy machine is no fault."""
+
+
+def patient(made: Any) -> Any:
+    """A context or page that waits as long as all others."""
+    made.set_default_timeout(PATIENCE)
+    return made

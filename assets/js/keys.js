@@ -1,5 +1,6 @@
 // The key cards: a field of our own, posted to our own route, emptied at once. No key is ever kept by the page.
 import { el, fill, say, words } from "./words.js";
+import { get } from "./net.js";
 import { translated } from "./said.js";
 
 let catalogue = null;
@@ -7,8 +8,8 @@ let held = {};
 const panels = new Set();
 
 async function send(method, path, body) {
-  const reply = await fetch(`/keys${path}`, { method, credentials: "same-origin", headers: body ? { "Content-Type": "application/json" } : {}, body: body ? JSON.stringify(body) : undefined });
-  return [reply.ok, await reply.json().catch(() => ({}))];
+  const reply = await fetch(`/keys${path}`, { method, credentials: "same-origin", headers: body ? { "Content-Type": "application/json" } : {}, body: body ? JSON.stringify(body) : undefined }).catch(() => null);
+  return [Boolean(reply?.ok), reply ? await reply.json().catch(() => ({})) : {}];
 }
 
 export class KeyPanel {
@@ -108,7 +109,7 @@ export class KeyPanel {
 }
 
 export async function ready() {
-  catalogue ||= await fetch("/keys/catalogue").then((r) => r.json());
+  catalogue ||= await get("/keys/catalogue");
   const [, answer] = await send("GET", "");
   held = answer.held || {};
 }

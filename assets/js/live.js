@@ -1,6 +1,7 @@
 // The live view: opens a run's stream, folds it, and redraws at a calm pace. One stream a tab, none while it is hidden.
 import { carried, el, fill, say, words } from "./words.js";
 import { count, duration, interval, moment, money, points, range, NONE } from "./format.js";
+import { get } from "./net.js";
 import { translated } from "./said.js";
 import { Model } from "./model.js";
 import { VerdictMap } from "./map.js";
@@ -110,7 +111,7 @@ class Live {
 
   async load(digest) {
     if (this.plan === digest) return;
-    const plan = (more) => fetch(`/api/runs/${this.id}/plan?v=${digest}${more}`).then((reply) => reply.json());
+    const plan = (more) => get(`/api/runs/${this.id}/plan?v=${digest}${more}`);
     const model = new Model(await plan("&brief=1"));
     this.plan = digest;
     this.model = model;

@@ -1,4 +1,5 @@
 // Words of the page, by language. Fills elements marked data-w; text is always set as text.
+import { get } from "./net.js";
 import { learn } from "./said.js";
 
 let table = null;
@@ -22,7 +23,7 @@ export function carried() {
 
 export function words() {
   const lang = language();
-  table ||= Promise.all([fetch(`/static/words/${lang}.json`).then((r) => r.json()), learn(lang)]).then(([found]) => found);
+  table ||= Promise.all([get(`/static/words/${lang}.json`), learn(lang)]).then(([found]) => found);
   return table;
 }
 

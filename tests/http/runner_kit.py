@@ -66,7 +66,7 @@ def site(made: RunService) -> contextlib.AbstractAsyncContextManager[httpx.Async
     return served(Starlette(routes=routes(made, lambda request: request.headers.get("x-test-user"))))
 
 
-async def until(condition: Any, seconds: float = 10.0) -> None:
+async def until(condition: Any, seconds: float = 60.0) -> None:
     """Wait until a condition (a function, or one that gives an awaitable) holds.
 
     Raises:

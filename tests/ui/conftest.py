@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser import CHROMIUM, FLAGS
+from tests.browser import CHROMIUM, FLAGS, PATIENCE, patient
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +59,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def browser() -> Iterator[Browser]:
     """One Chromium for the session."""
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE)
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()
@@ -70,7 +71,7 @@ def open_page(browser: Browser, app: Served) -> Iterator[Callable[..., Page]]:
     contexts, faults = [], []
 
     def opened(path: str = "/", **context: Any) -> Page:
-        made = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context})
+        made = patient(browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context}))
         contexts.append(made)
         page = made.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -89,12 +90,12 @@ def open_page(browser: Browser, app: Served) -> Iterator[Callable[..., Page]]:
 
 def ready(page: Page) -> None:
     """Wait until the form can start a run."""
-    page.wait_for_selector("#run-button:not([disabled])", timeout=20_000)
+    page.wait_for_selector("#run-button:not([disabled])")
 
 
 def press_run(page: Page) -> str:
     """Press Run and give back the run's secret id, taken from the address."""
     ready(page)
     page.click("#run-button")
-    page.wait_for_url(re.compile(r"[?&]run="), timeout=60_000)  # the first start waits for the engine
+    page.wait_for_url(re.compile(r"[?&]run="))  # the first start waits for the engine
     return page.url.split("run=")[1]

@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
+from tests.browser import patient
 from tests.made_runs import Made
 from tests.made_site import made_app, public, put_run, secret, serving
 
@@ -30,7 +31,7 @@ def visit(browser, site):
     contexts, faults = [], []
 
     def opened(path, viewport=DESK, scheme="light", **more):
-        made = browser.new_context(viewport=viewport, color_scheme=scheme, **more)
+        made = patient(browser.new_context(viewport=viewport, color_scheme=scheme, **more))
         contexts.append(made)
         page = made.new_page()
         page.on("pageerror", lambda e: faults.append(str(e)))
@@ -49,7 +50,7 @@ def draw_all(page):
     """Scroll to each chart in turn until it is drawn."""
     for figure in page.query_selector_all("[data-chart]"):
         figure.scroll_into_view_if_needed()
-        figure.wait_for_selector(".main-svg", timeout=15_000)
+        figure.wait_for_selector(".main-svg")
     page.evaluate("scrollTo(0, 0)")
 
 

@@ -20,8 +20,8 @@ def done(page: Page) -> int:
 
 def finished(page: Page, tasks: int = 20) -> None:
     """Wait for the end of the run in the live view, with all its tasks drawn."""
-    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished", timeout=40_000)
-    expect(page.locator("[data-done]")).to_contain_text(f"{tasks} of {tasks} ", timeout=10_000)
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished")
+    expect(page.locator("[data-done]")).to_contain_text(f"{tasks} of {tasks} ")
 
 
 def test_a_first_visitor_presses_run_without_a_key_and_sees_every_verdict(
@@ -46,7 +46,7 @@ def test_a_run_goes_on_when_the_tab_closes_and_its_link_shows_it_whole(
     # https://github.com/gradio-app/gradio/issues/13584: a closed tab ended the job and nothing could be found again.
     page = open_page()
     run = press_run(page)
-    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)", timeout=20_000)
+    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)")
     half = done(page)
     page.close()
     again = open_page(f"/?run={run}")
@@ -62,11 +62,11 @@ def test_stop_ends_the_run_and_go_on_continues_it(open_page: Callable[..., Page]
     ready(page)
     page.fill("#sample-limit input[type=number]", "63")
     page.keyboard.press("Tab")
-    expect(page.locator("#estimate")).to_contain_text("63 tasks", timeout=5_000)
+    expect(page.locator("#estimate")).to_contain_text("63 tasks")
     press_run(page)
-    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)", timeout=20_000)
+    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)")
     page.click("[data-stop]")
-    expect(page.locator("[data-status]")).to_have_attribute("data-status", "stopped", timeout=10_000)
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "stopped")
     assert done(page) <= 63
     page.click("[data-resume]")
     page.click("[data-resume-form] button[type=submit]")
@@ -79,7 +79,7 @@ def test_a_pilot_pauses_after_five_tasks_and_goes_on_when_asked(open_page: Calla
     page = open_page()
     ready(page)
     page.click("#pilot-button")
-    expect(page.locator("[data-status]")).to_have_attribute("data-status", "paused", timeout=30_000)
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "paused")
     assert done(page) == 5
     page.click("[data-resume]")
     page.click("[data-resume-form] button[type=submit]")
@@ -99,7 +99,7 @@ def test_the_estimate_follows_a_change_of_the_form(open_page: Callable[..., Page
       input.value = '7'; window.began = performance.now();
       input.dispatchEvent(new Event('input', {bubbles: true})); input.dispatchEvent(new Event('change', {bubbles: true})); input.blur(); done();
     })""")
-    page.wait_for_function("window.seen > 0", timeout=5_000)
+    page.wait_for_function("window.seen > 0")
     # 300 ms on a machine of its own; the tests share two cores.
     assert page.evaluate("window.seen") < 1500
 
@@ -152,7 +152,7 @@ def test_my_runs_lists_the_run_with_its_state_and_stores_only_its_link(open_page
     page.reload()
     page.get_by_role("tab", name="My runs").click()
     row = page.locator(f"[data-mine] tr[data-id='{run}']")
-    expect(row).to_contain_text("finished", timeout=10_000)
+    expect(row).to_contain_text("finished")
     stored = page.evaluate("JSON.stringify(localStorage)")
     assert run in stored and set(json.loads(json.loads(stored)["l2bench-runs"])[0]) == {"id", "title", "started"}
 
@@ -162,9 +162,9 @@ def test_every_outcome_is_shown_by_its_word(open_page: Callable[..., Page]) -> N
     ready(page)
     choose(page, "#solver-model", "faulty")
     press_run(page)
-    expect(page.locator("[data-done]")).to_contain_text("20 of 20 ", timeout=60_000)
+    expect(page.locator("[data-done]")).to_contain_text("20 of 20 ")
     expect(page.locator("[data-status]")).not_to_have_attribute(
-        "data-status", re.compile("running|starting"), timeout=30_000
+        "data-status", re.compile("running|starting")
     )
     names = page.locator("[data-outcomes] dt").all_inner_texts()
     counts = [int(n) for n in page.locator("[data-outcomes] dd").all_inner_texts()]
@@ -175,13 +175,13 @@ def test_every_outcome_is_shown_by_its_word(open_page: Callable[..., Page]) -> N
 
 def test_a_link_to_a_run_that_never_was_says_so(open_page: Callable[..., Page]) -> None:
     page = open_page("/?run=AAAAAAAAAAAAAAAAAAAAAAAAAA")
-    expect(page.locator("[data-empty]")).to_contain_text("not available", timeout=20_000)
+    expect(page.locator("[data-empty]")).to_contain_text("not available")
 
 
 def test_a_hidden_tab_lets_its_stream_go_and_takes_it_up_again(open_page: Callable[..., Page]) -> None:
     page = open_page()
     press_run(page)
-    page.wait_for_function("window.l2live?.model?.done > 0", timeout=20_000)
+    page.wait_for_function("window.l2live?.model?.done > 0")
     hide = "(v) => { Object.defineProperty(document, 'hidden', {get: () => v, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }"
     page.evaluate(hide, True)
     assert page.evaluate("window.l2live.source === null")
@@ -214,9 +214,9 @@ def test_presets_fill_the_form(open_page: Callable[..., Page]) -> None:
     ready(page)
     page.click("#preset-competency")
     expect(page.locator("#competency")).to_contain_text("01. ")
-    expect(page.locator("#estimate")).not_to_contain_text("20 tasks of", timeout=5_000)
+    expect(page.locator("#estimate")).not_to_contain_text("20 tasks of")
     page.click("#preset-learners")
     expect(page.locator("#context")).to_contain_text(": ")
     page.click("#preset-demo")
-    expect(page.locator("#estimate")).to_contain_text("20 tasks of", timeout=5_000)
+    expect(page.locator("#estimate")).to_contain_text("20 tasks of")
     ready(page)

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from runner.openrouter_oauth import challenge_of
+from tests.browser import patient
 from tests.ui.conftest import Served, ready, serving
 
 KEY = "sk-or-v1-canaryfromoauth0123456789abcdef0123456789"
@@ -127,7 +128,7 @@ def test_connect_openrouter_gives_a_key_that_pays_for_a_run_and_is_nowhere(
     browser: Browser, connected: Served, fake: Fake
 ) -> None:
     # https://github.com/promptfoo/promptfoo/issues/8805: keys were found in the page's state, its database and its shared links.
-    context = browser.new_context()
+    context = patient(browser.new_context())
     page = context.new_page()
     addresses: list[str] = []
     page.on("framenavigated", lambda frame: addresses.append(frame.url))
@@ -136,19 +137,19 @@ def test_connect_openrouter_gives_a_key_that_pays_for_a_run_and_is_nowhere(
     choose(page, "#solver-provider", "OpenRouter")
     page.click("text=Connect OpenRouter")
     page.wait_for_url("**/?connected=openrouter*")
-    expect(page.locator("#solver-provider input")).to_have_value("OpenRouter", timeout=10_000)
-    expect(page.locator("[data-card='solver/openrouter'] [data-said]")).to_contain_text("ends in 6789", timeout=10_000)
+    expect(page.locator("#solver-provider input")).to_have_value("OpenRouter")
+    expect(page.locator("[data-card='solver/openrouter'] [data-said]")).to_contain_text("ends in 6789")
     page.click("[data-check]")
     expect(page.locator("[data-card='solver/openrouter'] [data-said]")).to_contain_text("$4.50")
     choose(page, "#solver-model", "openai/gpt-5.4-mini")
     choose(page, "#judge-model", "openai/gpt-5.4-mini")
     page.fill("#sample-limit input[type=number]", "2")
     page.keyboard.press("Tab")
-    expect(page.locator("#estimate")).to_contain_text("2 tasks", timeout=5_000)
+    expect(page.locator("#estimate")).to_contain_text("2 tasks")
     ready(page)
     page.click("#run-button")
-    page.wait_for_url("**run=*", timeout=30_000)
-    expect(page.locator("[data-done]")).to_contain_text("2 of 2 ", timeout=60_000)
+    page.wait_for_url("**run=*")
+    expect(page.locator("[data-done]")).to_contain_text("2 of 2 ")
     assert set(fake.authorised) == {f"Bearer {KEY}"}
     kept = page.evaluate(
         "JSON.stringify(localStorage) + JSON.stringify(sessionStorage) + document.documentElement.outerHTML"
@@ -160,7 +161,7 @@ def test_connect_openrouter_gives_a_key_that_pays_for_a_run_and_is_nowhere(
 
 
 def test_a_state_that_was_not_begun_here_is_refused(browser: Browser, connected: Served) -> None:
-    page = browser.new_page()
+    page = patient(browser.new_page())
     reply = page.goto(f"{connected.url}/keys/openrouter/back/{'A' * 43}?code=the-code")
     assert reply is not None and reply.status == 400
     assert "not begun here" in page.inner_text("main")

@@ -16,6 +16,7 @@ import pytest
 from itsdangerous import TimestampSigner
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.browser import patient
 from tests.http import fake_hub, fake_openid
 from tests.http.fake_hub import FakeHub
 from tests.http.fake_openid import FakeOpenID
@@ -71,7 +72,7 @@ def visitor(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
     faults: list[str] = []
 
     def arrives() -> BrowserContext:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context = patient(browser.new_context(viewport={"width": 1280, "height": 900}))
         context.on("page", lambda page: page.on("pageerror", lambda error: faults.append(str(error))))
         context.on("response", lambda r: faults.append(f"{r.status} {r.url}") if r.status >= 500 else None)
         context.on("request", lambda r: None if r.url.startswith(LOOPBACK) else faults.append(f"request to {r.url}"))
@@ -93,15 +94,15 @@ def opened(context: BrowserContext, at: World, path: str = "/") -> Page:
 def sign_in(page: Page, who: str) -> None:
     page.click("#sign-in")
     page.click(f"#accept-{who}")
-    expect(page.locator("#signed-in")).to_contain_text(who, timeout=20_000)
+    expect(page.locator("#signed-in")).to_contain_text(who)
 
 
 def why(page: Page, text: str | re.Pattern[str]) -> None:
-    expect(page.locator("#source-why")).to_contain_text(text, timeout=20_000)
+    expect(page.locator("#source-why")).to_contain_text(text)
 
 
 def finished(page: Page) -> None:
-    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished", timeout=40_000)
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "finished")
 
 
 def test_signed_out_the_form_says_demo_and_why_and_offers_the_way_in(hosted: World, visitor: Callable[..., BrowserContext]) -> None:
@@ -111,14 +112,14 @@ def test_signed_out_the_form_says_demo_and_why_and_offers_the_way_in(hosted: Wor
     ready(page)
     page.get_by_label("Full L2-Bench").check()
     why(page, "accepted its terms")
-    expect(page.locator("#run-button")).to_be_disabled(timeout=10_000)
+    expect(page.locator("#run-button")).to_be_disabled()
 
 
 def test_declining_consent_leaves_the_visitor_signed_out_and_says_so(hosted: World, visitor: Callable[..., BrowserContext]) -> None:
     page = opened(visitor(), hosted, "/?competency=x")
     page.click("#sign-in")
     page.click("#refuse")
-    expect(page.locator("#account")).to_contain_text("declined", timeout=20_000)
+    expect(page.locator("#account")).to_contain_text("declined")
     assert "competency=x" in page.url and page.locator("#sign-in").count() == 1
 
 
@@ -127,7 +128,7 @@ def test_an_account_with_access_runs_the_full_set_and_its_record_names_the_commi
     page = opened(visitor(), hosted)
     sign_in(page, "granted")
     why(page, f"{NAME}, 6 tasks")
-    expect(page.locator("#estimate")).to_contain_text("6 tasks", timeout=10_000)
+    expect(page.locator("#estimate")).to_contain_text("6 tasks")
     run = press_run(page)
     finished(page)
     view = httpx.get(f"{hosted.app.url}/api/runs/{run}").json()
@@ -151,7 +152,7 @@ def test_no_access_leads_to_the_terms_and_is_checked_again_on_return(hosted: Wor
     time.sleep(0.3)
     page.evaluate("document.dispatchEvent(new Event('visibilitychange', {bubbles: true}))")
     why(page, f"{NAME}, 6 tasks")
-    expect(page.get_by_label("Full L2-Bench")).to_be_checked(timeout=10_000)
+    expect(page.get_by_label("Full L2-Bench")).to_be_checked()
 
 
 def test_sign_out_takes_the_cache_and_the_tasks_along(hosted: World, visitor: Callable[..., BrowserContext]) -> None:
@@ -167,7 +168,7 @@ def test_sign_out_takes_the_cache_and_the_tasks_along(hosted: World, visitor: Ca
     run = press_run(page)
     finished(page)
     page.click("#sign-out")
-    expect(page.locator("#sign-in")).to_be_visible(timeout=20_000)
+    expect(page.locator("#sign-in")).to_be_visible()
     assert f"run={run}" in page.url, "the way out leads back to the run that is watched"
     why(page, "nobody is signed in")
     assert not any(p.exists() for p in own)
@@ -198,7 +199,7 @@ def test_a_token_that_ends_in_mid_run_leaves_the_run_going_and_resume_asks_to_si
         run = press_run(page)
         end_token(page.context)
         page.reload()
-        expect(page.locator("#sign-in")).to_be_visible(timeout=20_000)
+        expect(page.locator("#sign-in")).to_be_visible()
         finished(page)
         assert _status(at, run) == "finished"
         answer = page.request.post(f"{at.app.url}/live/{stopped}/resume", data={})
