@@ -91,7 +91,7 @@ def _feed() -> str:
     return f"""
 <section class="panel feed">
   {w("live_feed", "h2")}{w("live_feed_help", "p", "help")}
-  <div class="table-wrap"><table><thead><tr>{heads}</tr></thead><tbody data-feed></tbody></table></div>
+  <div class="table-wrap"><table><thead><tr><td></td>{heads}</tr></thead><tbody data-feed></tbody></table></div>
 </section>"""
 
 
@@ -149,8 +149,10 @@ def mine_fragment() -> str:
   {w("nav_mine", "h1")}
   {w("mine_help", "p", "help")}
   <p class="note" data-none>{w("mine_none")}</p>
-  <div class="table-wrap" data-table hidden><table><thead><tr>{heads}
+  <div class="table-wrap" data-table hidden><table><thead><tr><td></td>{heads}
     <th scope="col"><span class="sr" data-w="mine_open">Open</span></th></tr></thead>
   <tbody data-rows></tbody></table></div>
+  <p class="row" data-compare hidden><button type="button" data-compare-go disabled>{w("mine_compare")}</button>
+    {w("mine_compare_help", "span", "help")}</p>
   {w("mine_forget_help", "p", "help", " data-forget-help hidden")}
 </div>"""

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from ui.form import BASIC
 from ui.handlers import Acts
 from ui.page import Parts
 from ui.start import Room
@@ -81,22 +82,7 @@ def connect(demo: gr.Blocks, parts: Parts, room: Room) -> None:
 
 def _presets(parts: Parts, acts: Acts, quick: dict[str, Any], refresh: dict[str, Any]) -> None:
     f, o = parts.field, parts.other
-    demo_out = [
-        f[n]
-        for n in (
-            "source",
-            "solver_provider",
-            "solver_model",
-            "judge_provider",
-            "judge_model",
-            "competency",
-            "subcompetency",
-            "context",
-            "sample_limit",
-            "sampling",
-            "cap_auto",
-        )
-    ]
+    demo_out = [f[n] for n in BASIC if n not in ("seed", "max_cost")]
     some = [f[n] for n in ("competency", "subcompetency", "context", "sample_limit")]
     chosen = o["preset_demo"].click(acts.preset_demo, None, demo_out, **quick)
     chosen.then(acts.source, f["source"], [o["source_why"], *some], **quick).then(**refresh)

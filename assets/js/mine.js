@@ -1,8 +1,8 @@
 // "My runs": the secret ids of this browser's runs, in localStorage and nowhere else. Never a key.
-import { el, fill, words } from "./words.js";
+import { carried, el, fill, words } from "./words.js";
 import { moment, points, NONE } from "./format.js";
 
-const STORE = "l2bench-runs";
+const STORE = "l2bench-runs", MOST = 6;
 
 export function mine() {
   try {
@@ -26,11 +26,19 @@ export async function mount(root) {
   const show = () => list(root, w);
   addEventListener("l2-mine", show);
   root.addEventListener("l2-show", show);
+  root.addEventListener("change", () => { root.querySelector("[data-compare-go]").disabled = picked(root).length < 2 || picked(root).length > MOST; });
+  root.querySelector("[data-compare-go]").addEventListener("click", () => { location.href = `/compare?runs=${picked(root).join(",")}${carried().replace("?", "&")}`; });
   show();
+}
+
+function picked(root) {
+  return [...root.querySelectorAll("[data-pick]:checked")].map((box) => box.closest("tr").dataset.id);
 }
 
 async function list(root, w) {
   const rows = mine();
+  root.querySelector("[data-compare]").hidden = rows.length < 2;
+  root.querySelector("[data-compare-go]").disabled = true;
   root.querySelector("[data-none]").hidden = rows.length > 0;
   root.querySelector("[data-table]").hidden = rows.length === 0;
   root.querySelector("[data-forget-help]").hidden = rows.length === 0;
@@ -49,6 +57,7 @@ async function list(root, w) {
 function line(r, w) {
   const forget = el("button", { type: "button", title: w.mine_forget, "aria-label": `${w.mine_forget}: ${r.title}`, onclick: () => { keep(mine().filter((x) => x.id !== r.id)); dispatchEvent(new Event("l2-mine")); } }, "×");
   const open = el("a", { href: `/?run=${encodeURIComponent(r.id)}`, class: "button", "aria-label": `${w.mine_open}: ${r.title}` }, w.mine_open);
-  return el("tr", { "data-id": r.id }, el("td", { class: "break" }, r.title), el("td", { "data-state": "" }, NONE), el("td", { class: "num wide-only", "data-score": "" }, NONE),
+  const pick = el("input", { type: "checkbox", "data-pick": true, "aria-label": `${w.nav_compare}: ${r.title}` });
+  return el("tr", { "data-id": r.id }, el("td", {}, pick), el("td", { class: "break" }, r.title), el("td", { "data-state": "" }, NONE), el("td", { class: "num wide-only", "data-score": "" }, NONE),
     el("td", { class: "nowrap wide-only" }, moment(r.started)), el("td", {}, el("div", { class: "row end" }, open, forget)));
 }

@@ -157,6 +157,26 @@ def test_my_runs_lists_the_run_with_its_state_and_stores_only_its_link(open_page
     assert run in stored and set(json.loads(json.loads(stored)["l2bench-runs"])[0]) == {"id", "title", "started"}
 
 
+def test_runs_chosen_in_my_runs_are_compared(open_page: Callable[..., Page]) -> None:
+    page, runs = open_page(), []
+    for model in ("strong", "weak"):
+        page.get_by_role("tab", name="Run", exact=True).click()
+        choose(page, "#solver-model", model)
+        runs.append(press_run(page))
+        finished(page)
+        page.goto(page.url.split("?")[0])
+        ready(page)
+    page.get_by_role("tab", name="My runs").click()
+    go = page.locator("[data-compare-go]")
+    for run in runs:
+        expect(go).to_be_disabled()
+        page.check(f"[data-mine] tr[data-id='{run}'] [data-pick]")
+    go.click()
+    expect(page.locator("main")).to_contain_text("tasks in common")
+    assert all(f"/r/{run}" in page.content() for run in runs)
+
+
+
 def test_every_outcome_is_shown_by_its_word(open_page: Callable[..., Page]) -> None:
     page = open_page()
     ready(page)
