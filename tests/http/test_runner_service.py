@@ -1,6 +1,7 @@
 """Runs outlive pages, restarts and the engine; they do not mix; keys stay in memory. Over a real child process."""
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -45,8 +46,6 @@ def test_a_run_is_journalled_folded_and_complete_on_disk(tmp_path: Path) -> None
 
 
 def test_the_manifest_digest_is_that_of_the_whole_journal(tmp_path: Path) -> None:
-    import hashlib
-
     async def go() -> None:
         async with service(tmp_path) as s:
             rid = await s.start(spec(tasks=4), key())

@@ -21,6 +21,7 @@ from ui.results.crossing import COMPETENCY, Filters, cross, overview
 from ui.results.figures import label, themed
 from ui.results.frame import interval_text, money, percent, points
 from ui.results.head import head
+from ui.results.palette import LIGHT
 from ui.results.published import authors, published
 from ui.results.rows import Wanted, state_of, table_page, task_rows
 from ui.words import LANGUAGES, say, words
@@ -74,7 +75,7 @@ def test_every_colour_name_of_a_figure_is_in_the_styles():
     css = "".join((STYLE / name).read_text() for name in ("tokens.css", "results.css"))
     used = set(re.findall(r"var\((--[\w-]+)\)", json.dumps(figure_specs(summarise(made_view(seed=1)), t))))
     used |= {f"--heat-{i}" for i in range(5)} | {f"--heat-ink-{i}" for i in range(5)} | {f"--c-{i}" for i in range(1, 7)}
-    assert used <= set(figures.LIGHT) and all(f"{name}:" in css for name in used)
+    assert used <= set(LIGHT) and all(f"{name}:" in css for name in used)
 
 
 def test_groups_under_five_tasks_are_greyed_with_the_reason():
