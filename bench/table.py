@@ -30,10 +30,14 @@ def show(rows: Iterable[Row], heading: bool = True) -> bool:
     """Print the rows as they come; returns whether all aims were met."""
     met = True
     if heading:
-        print(f"{'part':<8}{'what':<58}{'figure':>12}{'aim':>10}  {'':<5} made of", flush=True)
+        print(f"{'part':<11}{'what':<70}{'figure':>12}{'aim':>10}  {'':<5} made of", flush=True)
     for row in rows:
-        aim = "" if row.aim is None else f"{row.aim:,.4g}"
-        figure = f"{row.figure:,.4g}" if row.figure < 1000 else f"{row.figure:,.0f}"
-        print(f"{row.part:<8}{row.name:<58}{figure:>9} {row.unit:<2}{aim:>10}  {row.word:<5} {row.detail}".rstrip(), flush=True)
+        aim = "" if row.aim is None else _number(row.aim)
+        start = f"{row.part:<11}{row.name:<70}{_number(row.figure):>9} {row.unit:<2}"
+        print(f"{start}{aim:>10}  {row.word:<5} {row.detail}".rstrip(), flush=True)
         met = met and row.word != "MISS"
     return met
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
