@@ -25,7 +25,6 @@ _SIGN = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]|.", re.S)
 _WAIT = re.compile(r"(?:try again|retry)(?: in| after)? ((?:\d+(?:\.\d+)? ?(?:ms|[smhd])[a-z]*[ ,]*(?:and )?)+)", re.I)
 
 
-
 class Redactor:
     """Takes the run's secrets, and anything that looks like a key, out of a text."""
 
