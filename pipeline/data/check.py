@@ -11,6 +11,7 @@ from pipeline.data.build import Built, build
 from pipeline.data.problem import Level, Problem, Report
 from pipeline.data.read import read_table
 from pipeline.data.resources import Shelf
+from pipeline.data.shifted import name_shifted_rows
 from pipeline.errors import UserError
 
 __all__ = ["Checked", "Level", "Problem", "check_files", "read_files"]
@@ -49,6 +50,7 @@ def read_files(
         )
     report = Report(csv_path.name)
     table = read_table(csv_path, report)
+    name_shifted_rows(table, report)
     shelf = Shelf(resources_dir, inside)
     built = build(table, shelf, report, needs_reference)
     return Checked(built, digest_of(table.raw, shelf.used))

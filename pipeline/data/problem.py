@@ -10,6 +10,9 @@ from typing import Literal
 Level = Literal["error", "warning", "missing_resource"]
 QUOTED_CHARS = 40
 QUOTED_WORDS = 6
+_CONTROLS = {"\x00": "NUL", "\x07": "BELL", "\x08": "BACKSPACE", "\x0b": "LINE TABULATION",
+             "\x0c": "FORM FEED", "\x1b": "ESCAPE", "\x7f": "DELETE"}
+"""Control characters have no name in Unicode's table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +81,4 @@ def quoted(text: str) -> str:
 
 def character(char: str) -> str:
     """Code point and name of a character, for one that cannot be seen: `U+2212 MINUS SIGN`."""
-    return f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed character')}"
+    return f"U+{ord(char):04X} {unicodedata.name(char, _CONTROLS.get(char, 'unnamed character'))}"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.core.text import REPLACEMENT, safe_text
 from pipeline.data.problem import Report, character, quoted
 from pipeline.errors import UserError
 
@@ -93,6 +94,7 @@ def read_table(path: Path, report: Report) -> Table:
     table.extra = tuple(c for c in table.columns if c not in KNOWN_COLUMNS)
     table.rows = _rows(records[1:], columns, report)
     _name_bad_bytes(table, report)
+    _name_control_characters(table, report)
     return table
 
 
@@ -239,6 +241,7 @@ def _columns(header: list[str], line: int, report: Report) -> list[str]:
 def _rows(records: list[tuple[int, list[str]]], columns: list[str], report: Report) -> list[Row]:
     rows = []
     width = len(columns)
+    usual = Counter(len(cells) for _, cells in records).most_common(1)[0][0] if records else width
     for line, cells in records:
         if not any(cell.strip() for cell in cells):
             report.add(line, "", "The row has no text in any cell; it is left out.", "A task.", level="warning")
@@ -252,6 +255,10 @@ def _rows(records: list[tuple[int, list[str]]], columns: list[str], report: Repo
                 "One cell for each column; a cell with a comma, a quotation mark or a line break in quotes.",
             )
             continue
+        if len(cells) > width and len(cells) != usual:
+            found = f"The row has {len(cells)} cells, the last ones empty; other rows have {usual}, the header has {width}."
+            expected = "As many as the other rows: the last ones are too many, or a comma without quotes has shifted the row."
+            report.add(line, "", found, expected, level="warning")
         rows.append(Row(line, {name: cell for name, cell in zip(columns, cells, strict=False) if name}))
     return rows
 
@@ -269,8 +276,6 @@ def _name_bad_bytes(table: Table, report: Report) -> None:
                 row.cells[column] = _ESCAPED_BYTE.sub(_as_windows, cell)
             elif hit := _BROKEN_TEXT.search(cell):
                 broken.append((row.line, column, hit[0]))
-            if "\x00" in cell:
-                report.add(row.line, column, "The cell holds a NUL character.", "Text.")
     if bad:
         line, column, mark = bad[0]
         byte = ord(mark) - 0xDC00
@@ -291,6 +296,24 @@ def _name_bad_bytes(table: Table, report: Report) -> None:
             "The original characters.",
             level="warning",
         )
+
+
+def _name_control_characters(table: Table, report: Report) -> None:
+    """Name every cell with a character that no text has; rare line breaks are read as line breaks, with a warning."""
+    for row in table.rows:
+        for column, cell in row.cells.items():
+            if (safe := safe_text(cell)) is cell:
+                continue
+            odd = [c for c in dict.fromkeys(cell) if safe_text(c) == REPLACEMENT and c != REPLACEMENT]
+            if odd:
+                more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+                report.add(row.line, column, f"The cell holds the control character {character(odd[0])}{more}.", "Text.")
+            else:
+                char = next(c for c in cell if safe_text(c) != c)
+                read_as = "a blank" if safe_text(char) == " " else "a line break"
+                found = f"The cell holds {character(char)}; it is read as {read_as}."
+                report.add(row.line, column, found, "Text with plain blanks and line breaks.", level="warning")
+            row.cells[column] = safe
 
 
 def _more(cells: list[tuple[int, str, str]]) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pipeline.data.problem import Level, quoted
+from pipeline.core.text import REPLACEMENT, safe_text
+from pipeline.data.problem import Level, character, quoted
 from pipeline.data.records import Resource
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -88,9 +89,10 @@ class Shelf:
         except UnicodeDecodeError as error:
             line = raw[: error.start].count(b"\n") + 1
             return _faulty(name, f"Line {line} of {quoted(name)} is not UTF-8 (byte 0x{raw[error.start]:02X}).")
-        if "\x00" in text:
-            return _faulty(name, f"{quoted(name)} is not text: it holds NUL characters.")
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        safe = safe_text(text)
+        if odd := "" if safe is text else next((c for c in text if c != REPLACEMENT and safe_text(c) == REPLACEMENT), ""):
+            return _faulty(name, f"{quoted(name)} is not text: it holds the control character {character(odd)}.")
+        text = safe.replace("\r\n", "\n").replace("\r", "\n")
         fault = "" if text.strip() else f"The file {quoted(name)} is empty."
         return Found(Resource(name, text), fault, "warning", hashlib.sha256(raw).hexdigest())
 

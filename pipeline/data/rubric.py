@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass, replace
 
 from pipeline.data.problem import Level, character, quoted
+from pipeline.data.readings import doubt
 from pipeline.data.records import Criterion, Layer
 
 ENTRY_FORM = "ID. description ==W, with W an integer such as 5 or -4 directly after == at the end."
 MAX_WEIGHT_DIGITS = 6
 MAX_ID_CHARS = 24
 _WEIGHT = re.compile(r"-?[0-9]+")
-_LOST_PIPE = re.compile(r"==-?[0-9]+\s+\S+\.\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def _entry(entry: str, layer: Layer) -> tuple[Criterion | None, list[Fault]]:
         faults.append(Fault(label, "No description between the id and ==."))
     elif description.endswith("="):
         faults.append(Fault(label, "Three = signs stand before the weight."))
-    elif _LOST_PIPE.search(body + " "):
-        faults.append(Fault(label, "A second id and weight stand in this entry.", "A | between two entries."))
-    if faults:
+    elif twofold := doubt(name, body, int(tail)):
+        faults.append(Fault(label, twofold.found, "A | between two entries, and one ==W at the end of each.", twofold.level))
+    if any(f.level == "error" for f in faults):
         return None, faults
     if _is_prose(name):
         found = f"The id looks like prose: {quoted(name)}; the text up to the first full stop is taken as id."

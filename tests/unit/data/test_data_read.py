@@ -1,5 +1,7 @@
 """A tasks file is read whole or its fault is named with row and column: encodings, delimiters, quotes, line ends."""
 
+import csv
+import io
 import tracemalloc
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from pipeline.data.problem import Report
 from pipeline.data.read import read_table
 from pipeline.errors import UserError
+from tests.unit.data.conftest import GOOD
 
 
 def test_byte_order_mark_is_no_part_of_the_first_column(sheet):
@@ -164,7 +167,7 @@ def test_any_one_criteria_column_is_enough(sheet):
 
 def test_only_line_ends_of_csv_end_a_row(sheet):
     (task,) = sheet.rows({"task": "One\u2028two\x85three\x0bfour\x0cfive"}).tasks()
-    assert task.text == "One\u2028two\x85three\x0bfour\x0cfive"
+    assert task.text == "One\u2028two\nthree\nfour\nfive"
     assert [t.row for t in sheet.raw(sheet.text({"task": "a\r\nb\nc"}, {}).replace("\r\n", "\r")).tasks()] == [2, 5]
 
 
@@ -176,3 +179,56 @@ def test_reading_takes_a_few_times_the_size_of_the_file(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * path.stat().st_size
+
+
+CONTROLS = ["\x00", "\x01", "\x07", "\x08", "\x1b", "\x1b[31m", "\x7f", "\x80", "\x9b", "\ufffe", "\uffff"]
+
+
+@pytest.mark.parametrize("odd", CONTROLS, ids=repr)
+@pytest.mark.parametrize("column", ["task_key", "competency", "task", "task_system_prompt", "task_criteria", "reference_answer", "task_variables"])
+def test_a_control_character_in_a_cell_is_named_and_refused(sheet, column, odd):
+    # R5: NUL in an ASCII cell passed every check and was sent to the model
+    good = {"task_variables": "level: A2", **GOOD}[column]
+    errors = sheet.rows({}, {column: good[:4] + odd + good[4:]}).errors()
+    assert (3, column) in [(p.row, p.column) for p in errors if f"U+{ord(odd[0]):04X}" in p.found]
+
+
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x85", "\x1e", "\x1f"], ids=repr)
+def test_a_rare_line_break_is_read_as_one_with_a_warning(sheet, odd):
+    (problem,) = sheet.rows({"task": f"One{odd}two"}).problems()
+    assert problem.level == "warning" and f"U+{ord(odd):04X}" in problem.found
+    assert sheet.tasks()[0].text == ("One two" if odd == "\x1f" else "One\ntwo")
+
+
+def test_one_row_with_empty_cells_too_many_is_a_warning(sheet):
+    lines = sheet.text({}, {}, {}).splitlines()
+    lines[2] += ","
+    (problem,) = sheet.raw("\r\n".join(lines) + "\r\n").problems()
+    assert (problem.row, problem.level) == (3, "warning") and "7 cells" in problem.found
+
+
+COLUMNS = ("task_key", "version_at_time_of_draft", "competency", "task", "task_system_prompt", "task_variables", "task_resource_file_link_1",
+           "subcompetency_1", "task_criteria", "consensus_criteria", "universal_criteria", "reference_answer", "canary_string")
+FULL = {"version_at_time_of_draft": "1.0.0", "competency": "01. Planning", "task": "Plan.", "task_system_prompt": "Help.", "task_variables": "level: A2\nage: adults\ncountry: Peru",
+        "task_resource_file_link_1": "notes.md", "subcompetency_1": "01a. Aims", "task_criteria": "01. Aim ==7 | 02. Time ==3", "consensus_criteria": "01a-01. Level ==2",
+        "universal_criteria": "01u1. Age ==2", "reference_answer": "Begin with the aim.", "canary_string": "canary 1"}
+
+
+@pytest.mark.parametrize("lost", [c for c in COLUMNS if FULL.get(c, "9")])
+@pytest.mark.parametrize("gained", COLUMNS)
+def test_a_row_whose_cells_are_shifted_is_named(sheet, lost, gained):
+    # R4: a comma lost and one too many elsewhere: the number of cells is right, those between stand in the wrong column
+    cells = {c: FULL.get(c, "9") for c in COLUMNS}
+    shifted = [text for c, text in cells.items() if c != lost]
+    shifted.insert(COLUMNS.index(gained), "")
+    out = io.StringIO()
+    csv.writer(out).writerows([COLUMNS, *([str(n), *list(cells.values())[1:]] for n in (7, 8)), shifted])
+    line = 1 + len(list(csv.reader(io.StringIO(out.getvalue())))) + 2 * 2 - 1
+    assert lost == gained or any(p.row == line for p in sheet.raw(out.getvalue()).problems()), shifted
+
+
+def test_a_shifted_cell_is_named_with_both_readings(sheet):
+    sheet.rows({}, {"reference_answer": "01u1. Suits the age ==2"}, {"task_system_prompt": "01. Planning"})
+    found = {(p.row, p.column): p.found for p in sheet.errors()}
+    assert "text of reference_answer, or as criteria" in found[3, "reference_answer"]
+    assert "text of task_system_prompt, or as the competency" in found[4, "task_system_prompt"]

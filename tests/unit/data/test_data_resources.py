@@ -72,7 +72,7 @@ def test_a_name_in_another_case_is_suggested(shelf):
     assert '"note one.md"' in shelf.find("Note One.md").fault
 
 
-@pytest.mark.parametrize(("content", "shown"), [(b"ok\ncaf\xe9", "Line 2"), (b"a\x00b", "NUL"), (b"x" * 3_000_000, "bytes")])
+@pytest.mark.parametrize(("content", "shown"), [(b"ok\ncaf\xe9", "Line 2"), (b"a\x00b", "U+0000 NUL"), (b"a\x1b[0m", "U+001B"), (b"x" * 3_000_000, "bytes")])
 def test_a_file_that_is_no_text_is_an_error(shelf, content, shown):
     (shelf.folder / "bad.md").write_bytes(content)
     found = Shelf(shelf.folder).find("bad.md")

@@ -1,5 +1,7 @@
 """Rubric text is read exactly or refused with the entry named; a wrong weight never reaches a score."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +91,56 @@ def test_an_entry_without_an_id_is_named_by_its_first_words_only():
     words = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
     (fault,) = parse(f"{words} ==5", Layer.TASK, "7")[1]
     assert "alpha" in fault.criterion and "eta theta" not in fault.criterion + fault.found
+
+
+SEPARATORS = [";", ",", " /", " \u2022", "<br>", " <br/> ", "\n", "\n- ", "\t", " ", "  ", " \u00b7 ", " \uff5c ", " \u00a6 ", " \u2502 ", "\uff1b",
+              "\u3001", " &", " and ", " \u2013 ", " \u2028", "&nbsp;", ")", " ||| ".replace("|", "\u2223"), ". ", "\u00a0", " \u200b"]
+
+
+@pytest.mark.parametrize("second", ["02. Y", "02 Y", "02) Y", "02: Y", "02.Y"])
+@pytest.mark.parametrize("sign", SEPARATORS, ids=repr)
+def test_a_lost_separator_between_two_entries_is_named_with_both_readings(sign, second):
+    # R4: `01. X ==5; 02. Y ==3` was one criterion of weight 3, and the denominator was wrong without a word
+    criteria, faults = parse(f"01. X ==5{sign}{second} ==3", Layer.TASK, "7")
+    assert criteria == [] and [f.level for f in faults] == ["error"]
+    assert "weight 5" in faults[0].found and "weight 3" in faults[0].found
+
+
+@pytest.mark.parametrize("text", ["01. X ==7 ==3", "01. X ==7==3", "01. X ==7; ==3", "01. X ==7. ==3", "01. X == 7 ==3", "01. X ==\uff17 ==3",
+                                  "01. X \uff1d\uff1d7 ==3", "01. X ==7\u200b ==3", "01. X ==-7 ==3", "01. X =\u200b=7 ==3", "01. X ==7 <br> ==3"])
+def test_two_weights_together_are_an_error(text):
+    # R4
+    criteria, faults = parse(text, Layer.TASK, "7")
+    assert criteria == [] and [f.level for f in faults] == ["error"] and "7" in faults[0].found and "3" in faults[0].found
+
+
+@pytest.mark.parametrize("text", ["01. X ==5 and more of Y ==3", "01. Knows that 2+2==4 holds ==3", "01. X == 5, see Y ==3", "01. ==5 X ==3"])
+def test_a_weight_inside_a_description_is_a_warning_with_both_readings(text):
+    criteria, faults = parse(text, Layer.TASK, "7")
+    assert [c.weight for c in criteria] == [3] and [f.level for f in faults] == ["warning"]
+    assert "weight 3" in faults[0].found and "weights" in faults[0].found
+
+
+@pytest.mark.parametrize("text", ["01. X; 02. Y ==3", "01. X 02. Y ==3", "01. X (5); 02 Y ==3", "01. X =5, 02) Y ==3", "01. X\n02 Y ==3",
+                                  "01. X<br>02 Y ==3", "01. X \uff5c Y ==3", "01. X \u2022 02 Y ==3", "01a. X; 01b. Y ==3", "09b-01. X / 09b-02. Y ==3"])
+def test_an_id_or_a_pipe_like_sign_inside_a_description_is_a_warning_with_both_readings(text):
+    criteria, faults = parse(text, Layer.TASK, "7")
+    assert [c.weight for c in criteria] == [3] and [f.level for f in faults] == ["warning"]
+    assert "weight 3" in faults[0].found and "two criteria" in faults[0].found
+
+
+@pytest.mark.parametrize("text", ["01. Uses x == y in code", "01. Has 3 examples, 4 questions and 1 task", "01. Gives 10 to 15 minutes, 2 pairs",
+                                  "01. Says a = 5 where b = 6", "02. Keeps to A2, B1 at most", "01. Names CEFR levels (A2). Uses them",
+                                  "01. Lasts 45 min. Has 2 parts", "03. First, 01. is not a step", "01. Uses and/or; no more than 2 terms"])
+def test_plain_descriptions_raise_no_doubt(text):
+    assert parse(f"{text} ==3", Layer.TASK, "7")[1] == []
+
+
+@pytest.mark.parametrize("run", [" ", "\n", "\t", "=", "= ", "&", "<", ";", "02. ", "==5 ", "\u200b", ". ", "<b>", "and "])
+def test_a_long_run_of_anything_is_read_in_no_time(run):
+    started = time.process_time()
+    parse(f"01. X {run * (200_000 // len(run))} Y ==3", Layer.TASK, "7")
+    assert time.process_time() - started < 3  # the square of the length would take minutes
 
 
 @pytest.mark.parametrize("text", ["", "   ", "|", " | "])
