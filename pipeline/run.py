@@ -20,6 +20,7 @@ from pipeline.admission import Admission
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
+from pipeline.data.changed import remember
 from pipeline.data.choose import choose, sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
@@ -177,6 +178,7 @@ class Session:
         meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
         ledger = Ledger(self.places.ledger)
+        remember(self.plan.data.tasks, self.places.private)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
                     timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
         solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)

@@ -180,6 +180,11 @@ class Places:
     eval_dir: Path | None = None
 
     @property
+    def private(self) -> Path:
+        """What only the run's owner may read."""
+        return self.run_dir / "private"
+
+    @property
     def logs(self) -> Path:
         """Where the `.eval` log goes: `private/` of the run folder unless the command line says otherwise."""
         return self.eval_dir or self.run_dir / "private"

@@ -4,6 +4,7 @@ The demo is for everyone, a local file and the Hub for whoever starts the app on
 gated set is added by `ui.gated`. `Offer.url` is where the visitor can do something about what `why` says.
 """
 
+import contextlib
 import os
 import threading
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class Sources:
     def __init__(self, gate: Any = None) -> None:
         self._gate = gate
         self._kept: dict[str, TaskSet] = {}
+        self._seen: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def kinds(self) -> list[str]:
@@ -69,11 +71,28 @@ class Sources:
 
     def _load(self, kind: str, places: dict[str, Any]) -> TaskSet:
         with self._lock:
-            if kind not in self._kept:
+            seen = _fingerprint(places)
+            if kind not in self._kept or self._seen.get(kind) != seen:
+                self._kept.pop(kind, None)
                 spec = RunSpec(source=kind, solver=ModelSpec(model="demo/strong"))  # type: ignore[arg-type]
                 token = signin.token_of(None) if kind == "hub" else None
                 self._kept[kind] = load_tasks(spec, Places(run_dir=NOWHERE, **places), token)
+                self._seen[kind] = seen
             return self._kept[kind]
+
+
+def _fingerprint(places: dict[str, Any]) -> list[tuple[str, int, int, int]]:
+    """Tells whether a file of one's own was saved again, without reading it: name, time, size and inode of each."""
+    if not places:
+        return []
+    folder = places["resources_dir"]
+    files = [places["csv_path"], *(sorted(folder.iterdir()) if folder.is_dir() else [])]
+    found = []
+    for path in files:
+        with contextlib.suppress(OSError):
+            info = path.stat()
+            found.append((path.name, max(info.st_mtime_ns, info.st_ctime_ns), info.st_size, info.st_ino))
+    return found
 
 
 def _local_places() -> dict[str, Any]:

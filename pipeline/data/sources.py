@@ -6,6 +6,7 @@ Nothing is remembered between two calls: a second file brings its own rubric.
 from pathlib import Path
 
 from pipeline.data import hub
+from pipeline.data.changed import what_changed
 from pipeline.data.check import Checked, Problem, read_files
 from pipeline.data.records import DataSource, TaskSet
 from pipeline.errors import UserError
@@ -47,7 +48,7 @@ def load_tasks(spec: RunSpec, places: Places, hf_token: str | None = None) -> Ta
         checked = read_files(got.csv_path, got.resources_dir, inside=got.inside, needs_reference=needs_reference)
         source = DataSource("hub", got.repo, got.commit, checked.digest, gated=True)
         notices, advice = got.notices, "python -m pipeline.check --hub"
-    _refuse(checked, spec, advice)
+    _refuse(checked, spec, advice, places)
     return TaskSet(checked.built.tasks, source, notices + checked.built.notices + _warnings(checked))
 
 
@@ -65,7 +66,7 @@ def local_files(places: Places) -> tuple[Path, Path]:
     return Path(places.csv_path), Path(places.resources_dir)
 
 
-def _refuse(checked: Checked, spec: RunSpec, advice: str) -> None:
+def _refuse(checked: Checked, spec: RunSpec, advice: str, places: Places) -> None:
     problems = checked.built.problems
     errors = [p for p in problems if p.level == "error"]
     absent = [] if spec.allow_missing_resources else [p for p in problems if p.level == "missing_resource"]
@@ -79,8 +80,9 @@ def _refuse(checked: Checked, spec: RunSpec, advice: str) -> None:
             f"(--allow-missing-resources); {advice} names every problem.",
         )
     if spec.data_digest and spec.data_digest != checked.digest:
+        changed = what_changed(checked.built.tasks, places.private)
         raise UserError(
-            f"The tasks are not those of this run: their digest is {checked.digest[:12]}.",
+            f"The tasks are not those of this run: their digest is {checked.digest[:12]}. {changed}".rstrip(),
             f"Digest {spec.data_digest[:12]}.",
             "Use the same tasks file, resources and revision, or start a new run.",
         )
