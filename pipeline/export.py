@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from pipeline.core.files import write_files
 from pipeline.errors import UserError
 from pipeline.report.export.archive import MAKERS, competency_csv, run_zip
 from pipeline.report.export.eee import ORGANISATION, eee_path, eee_record
@@ -65,16 +66,12 @@ def export(
     return {n: MAKERS[n](run) for n in (("view.json", "manifest.json") if to == "json" else ("competency.svg",))}
 
 
-def write(files: dict[str, bytes], out: Path) -> list[Path]:
-    """Write files below a folder, each by a temporary file and a rename."""
-    written = []
-    for name, data in files.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(path.name + ".part")
-        temporary.write_bytes(data)
-        written.append(temporary.replace(path))
-    return written
+def place_for(log: Path) -> Path:
+    """Where exports of this log go unless told otherwise: `exports` in the run's folder, or beside a zip or a lone log."""
+    if log.is_dir():
+        return log / "exports"
+    folder = log.parent.parent if log.parent.name == "private" else log.parent
+    return folder / "exports" if (folder / "events.jsonl").exists() else folder / f"{log.stem}-exports"
 
 
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
@@ -83,7 +80,8 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("log", type=Path, metavar="LOG", help="run folder, run.zip, or inspect log")
     parser.add_argument("--to", required=True, nargs="+", choices=FORMATS, help="one format or more")
-    parser.add_argument("--out", type=Path, default=Path("."), metavar="DIR", help="where the files go (default: here)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the files go (default: exports in the run's folder)")
+    parser.add_argument("--force", action="store_true", help="replace files that are there")
     parser.add_argument("--source-url", default="", help="hf: link to the run's public page")
     parser.add_argument("--organisation", default=ORGANISATION, help="eee: who ran the evaluation")
     parser.add_argument("--relationship", default="third_party", choices=RELATIONSHIPS, help="eee: to the model's maker")
@@ -94,11 +92,13 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; the exit code is returned: 0 written, 2 not possible."""
     args = parse(argv)
     try:
-        run = open_run(args.log)
+        run, out = open_run(args.log), args.out or place_for(args.log)
+        files: dict[Path, bytes] = {}
         for to in args.to:
-            files = export(run, to, source_url=args.source_url, organisation=args.organisation, relationship=args.relationship)
-            for path in write(files, args.out):
-                print(path)
+            made = export(run, to, source_url=args.source_url, organisation=args.organisation, relationship=args.relationship)
+            files |= {out / name: data for name, data in made.items()}
+        for path in write_files(files, args.force):
+            print(path)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

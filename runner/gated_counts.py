@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.files import write_files
 from pipeline.data.facets import counts
 from pipeline.data.records import Task, TaskSet
 from pipeline.errors import UserError
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     counting.add_argument("--csv-path", type=Path)
     counting.add_argument("--resources-dir", type=Path)
     counting.add_argument("--out", type=Path, default=DEFAULT)
+    counting.add_argument("--force", action="store_true", help="replace a file that is there")
     args = parser.parse_args(argv)
     spec = RunSpec(source=args.source, solver=ModelSpec(model="demo/strong"), allow_missing_resources=True)
     try:
@@ -79,6 +81,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     found = count(tasks)
-    args.out.write_text(json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = json.dumps(found, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    try:
+        write_files({args.out: text.encode()}, force=args.force or args.out == DEFAULT)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
     print(f"{found['total']} tasks counted in {args.out}; it holds names and numbers, no text of a task.")
     return 0

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.core.files import write_files
 from pipeline.data.records import Layer
 from pipeline.errors import UserError
-from pipeline.export import export, open_run, write
+from pipeline.export import export, open_run
 from pipeline.judging.outcomes import Outcome
 from pipeline.report.export.archive import run_zip
 from pipeline.report.export.log_read import _rows, _score, layer_of
@@ -78,7 +79,7 @@ def test_what_the_log_says_of_models_and_calls_is_taken_and_what_it_does_not_say
 
 def test_every_format_of_a_reference_log_holds_no_text_and_verifies(read: Run, tmp_path: Path) -> None:
     for to in ("csv", "json", "eee", "hf", "svg", "zip"):
-        write(export(read, to), tmp_path)
+        write_files({tmp_path / n: d for n, d in export(read, to).items()})
     assert verify(tmp_path / "run.zip") == []
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
     assert {"tasks.csv", "verdicts.csv", "competency.csv", "view.json", "manifest.json", "hf.yaml", "model-index.yaml",
@@ -105,7 +106,7 @@ def test_our_own_log_gives_what_its_journal_gives(tmp_path: Path) -> None:
         assert (other.outcome, other.score, other.cut) == (attempt.outcome, attempt.score, attempt.cut)
         assert {k: v.verdict for k, v in other.verdicts.items()} == {k: v.verdict for k, v in attempt.verdicts.items()}
     assert lone.view.differences == whole.view.differences
-    write(export(lone, "zip"), tmp_path)
+    write_files({tmp_path / n: d for n, d in export(lone, "zip").items()})
     assert verify(tmp_path / "run.zip") == []
 
 

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pipeline.export import export, write
+from pipeline.core.files import write_files
+from pipeline.export import export
 from tests.unit.export.kit import made_run
 
 KINDS: tuple[dict[str, Any], ...] = (
@@ -27,7 +28,8 @@ def main(out: Path) -> int:
     """Write one record for each kind; the number written is returned."""
     with tempfile.TemporaryDirectory() as folder:
         for i, kind in enumerate(KINDS):
-            write(export(made_run(Path(folder) / str(i), **kind), "eee"), out)
+            made = export(made_run(Path(folder) / str(i), **kind), "eee")
+            write_files({out / name: data for name, data in made.items()})
     return len(KINDS)
 
 
