@@ -100,7 +100,7 @@ def top(worked: Worked | None, w: Words) -> str:
     if worked is None:
         return f'<div class="l2"><p class="help">{escape(w["est_wait"])}</p></div>'
     e = worked.estimate
-    notes = [*_cap_note(worked, w), *(translated(n, w["lang"]) for n in (e.free_note, *e.unknown) if n)]
+    notes = [*_cap_note(worked, w), *(translated(n, w["lang"]) for n in (e.free_note, *e.cautions, *e.unknown) if n)]
     warned = "".join(f'<p class="note warn">{escape(text)}</p>' for text in notes)
     return f'<div class="l2 est">{_top(worked, w)}{warned}</div>'
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.cost import priors
 from pipeline.cost.bounds import most_output, upper_bound
-from pipeline.cost.estimate_words import free_tier_note, rests_on, unknowns
+from pipeline.cost.estimate_words import cautions, free_tier_note, rests_on, unknowns
 from pipeline.cost.estimate_words import summary_lines as estimate_summary_lines
 from pipeline.cost.prices import Price, worst_cost
 from pipeline.cost.priors import Range
@@ -88,6 +88,7 @@ class Estimate(BaseModel):
         cost_for_5, cost_for_3: US dollars for that many tasks, expected; None where a price is unknown.
         free_note: where a free tier's daily limit is less than the calls of this run, else "".
         rests_on: what the figures rest on, one sentence each. `unknown`: what is not known, one sentence each.
+        cautions: what will probably spoil the run as it is set, one sentence each.
         seen_tasks: tasks that had ended when the estimate was refined; 0 for the first estimate.
         start_cost, start_calls: what must be free under a cap for the first task to start: its answer at the worst, its
             verdicts as expected; US dollars, None where a price is unknown.
@@ -112,6 +113,7 @@ class Estimate(BaseModel):
     free_note: str = ""
     rests_on: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     seen_tasks: int = 0
     start_cost: float | None = None
     start_calls: int = 0
@@ -147,6 +149,7 @@ def estimate(
         tasks_for_3=need3, cost_for_3=_cost_for(need3, total, len(tasks)),
         free_note=free_tier_note(solver, judge), seen_tasks=seen.tasks,
         rests_on=rests_on(spec, solver, judge, priors.reasons(spec.solver)), unknown=unknowns(solver, judge),
+        cautions=cautions(spec),
         start_cost=_start_cost(tasks[0], spec, prices.get("solver"), judge) if tasks else None,
         start_calls=1 + len(tasks[0].criteria) if tasks else 0,
     )

@@ -53,6 +53,24 @@ def free_tier_note(solver: "RoleEstimate", judge: "RoleEstimate") -> str:
             "Choose fewer tasks, or the paid version.")
 
 
+ROOM = {"solver": 512, "judge": 200}
+"""Tokens beside the reasoning budget that an answer and a verdict should have at least."""
+
+
+def cautions(spec: "RunSpec") -> tuple[str, ...]:
+    """What will probably spoil the run as it is set, one sentence each: an answer limit that reasoning can use up."""
+    found = []
+    for role, least in ROOM.items():
+        config = getattr(spec, role).config
+        most, budget = config.get("max_tokens"), config.get("reasoning_tokens")
+        if most and budget and most - budget < least:
+            found.append(
+                f"The {role}'s reasoning may take {budget:,} of its {most:,} tokens, so that {max(most - budget, 0):,} are left "
+                "for its text. Raise the limit, or lower the reasoning budget."
+            )
+    return tuple(found)
+
+
 def summary_lines(estimate: "Estimate") -> list[str]:
     """The estimate as lines of plain text for a terminal."""
     e = estimate

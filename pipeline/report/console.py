@@ -137,7 +137,7 @@ def _mean(mean: Any) -> dict[str, Any]:
 
 
 def _notices(plan: Any) -> tuple[str, ...]:
-    return (*plan.data.notices, plan.prompt.notice) if plan.prompt.notice else plan.data.notices
+    return (*plan.data.notices, *([plan.prompt.notice] if plan.prompt.notice else []), *plan.estimate.cautions)
 
 
 def note_lines(plan: Any) -> list[str]:

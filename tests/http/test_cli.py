@@ -208,3 +208,12 @@ def test_a_run_on_a_local_file_goes_on_by_its_folder_alone(fake, tmp_path, capsy
     assert main(given) == 1 and len(fake.received()) == 4
     assert main(["--resume", str(tmp_path / "logs"), "--max-calls", "100"]) == 0
     assert len(fake.received()) == 8 and "scored 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_reasoning_budget_without_room_is_said_before_anything_is_sent(tmp_path, capsys, dry):
+    # R12
+    flags = ["--model", "demo/strong", "--sample-limit", "1", "--solver-reasoning-tokens", "4000", "--log-dir", str(tmp_path / "run")]
+    assert main([*flags, *(["--dry-run"] if dry else [])]) in (0, 1)
+    out, error = capsys.readouterr()
+    assert (out if dry else error).count("The solver's reasoning may take 4,000 of its 4,096 tokens") == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cost.estimate import Estimate, RoleEstimate, default_cap, estimate, estimate_summary_lines, seen_from_view
+from pipeline.cost.estimate_words import cautions
 from pipeline.cost.prices import cost, price_for
 from pipeline.cost.seen import RoleSeen, Seen
 from pipeline.cost.usage import Usage
@@ -234,3 +235,18 @@ def test_the_web_process_can_estimate_without_loading_inspect() -> None:
     code = ("import sys, pipeline.cost.estimate, pipeline.cost.meter, pipeline.cost.bounds; "
             "sys.exit('inspect_ai' in sys.modules or 'gradio' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[3]).returncode == 0
+
+
+@pytest.mark.parametrize(("role", "most", "budget", "left"), [("solver", 4096, 4096, "0"), ("solver", 4096, 3996, "100"), ("judge", 1024, 1024, "0"),
+                                                              ("judge", 1124, 1024, "100"), ("judge", 500, 1024, "0")])
+def test_a_reasoning_budget_that_leaves_no_room_for_the_text_is_said_before_the_run(role, most, budget, left):
+    # R12: no word, and every answer came back empty or cut
+    spec = RunSpec(**{"solver": ModelSpec(model="openai/x"), role: ModelSpec(model="openai/x", config={"max_tokens": most, "reasoning_tokens": budget})})
+    (said,) = cautions(spec)
+    assert said.startswith(f"The {role}'s reasoning") and f"{left} are left" in said
+
+
+@pytest.mark.parametrize("config", [{"max_tokens": 4096}, {"reasoning_tokens": 1024}, {"max_tokens": 4096, "reasoning_tokens": 0}, {"max_tokens": 4096, "reasoning_tokens": 1024}])
+def test_a_limit_with_room_for_the_text_is_not_warned_of(config):
+    model = ModelSpec(model="openai/x", config=config)
+    assert cautions(RunSpec(solver=model, judge=model)) == ()
