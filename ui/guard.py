@@ -1,4 +1,5 @@
-"""Stands in front of the whole app: closes Gradio's odd routes, refuses writes from other sites and bodies without end.
+"""Stands in front of the whole app: refuses writes from other sites, bodies without end and sockets. Gradio's own routes
+are closed by `ui.gradio_door`.
 
 Counts the bytes of a body and reads none; never buffers an answer, so that event streams pass untouched.
 """
@@ -11,15 +12,6 @@ from urllib.parse import unquote
 from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-# Routes of a mounted Gradio that this app does not use, each of which stores, fetches or tells something.
-# https://github.com/gradio-app/gradio/issues/13051: hiding a handler does not close its route.
-DENIED = re.compile(
-    r"^/+(monitoring|gradio_api/+(deep_link|upload|upload_progress|process_recording|runs|run-history"
-    r"|proxy=|file=https?:|file/https?:|vibe|undo-vibe|run/(?!predict/?$)|api/|call/|stream/|component_server|mcp))",
-    re.I,
-)
-CONFIG = re.compile(r"^/+config$", re.I)
 
 PLAIN_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -52,11 +44,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         path = unquote(scope["path"])
-        if (
-            scope["type"] == "websocket"
-            or DENIED.match(path)
-            or (CONFIG.match(path) and b"deep_link" in scope["query_string"])
-        ):
+        if scope["type"] == "websocket":
             await PlainTextResponse("not found", 404)(scope, receive, send)
         elif self._foreign(scope):
             await PlainTextResponse("cross-origin request refused", 403)(scope, receive, send)

@@ -14,7 +14,6 @@ from typing import Any
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000")
 
-import gradio as gr  # noqa: E402
 from fastapi import FastAPI  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.middleware.cors import CORSMiddleware  # noqa: E402
@@ -29,7 +28,7 @@ from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
-from ui import assets, keys, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui import assets, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
@@ -104,26 +103,16 @@ def _wrong_methods(routes: list[Any]) -> list[Route]:
 
 def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
     demo, parts = page.build(room.sources.offer("demo", words()), room.sources.kinds())
-    demo.space_id = None  # or Gradio's script would ask huggingface.co about this Space from every visitor's browser
     connect(demo, parts, room)
-    demo.queue(default_concurrency_limit=20, max_size=200, api_open=False)
-    demo.state_session_capacity = 1000
-    return gr.mount_gradio_app(
+    mounted.mount(
         app,
         demo,
-        path="/",
-        ssr_mode=False,
-        run_history=False,
-        footer_links=[],
-        show_error=False,
-        enable_monitoring=False,
-        mcp_server=False,
-        pwa=False,
         theme=theme(),
         head=HEAD,
         i18n=page.I18N,
         favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"),
     )
+    return app
 
 
 def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:

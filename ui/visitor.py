@@ -67,6 +67,11 @@ def owner(request: Any) -> Owner:
     return Owner(hf_user=hf_user(request), visitor=_address(request) if hosted() else "")
 
 
+def mark(request: Any) -> str:
+    """What tells this browser from others: its cookie; where it keeps none, and is not on its own machine, its address."""
+    return session_of(cookies_of(request)) or (_address(request) if hosted() else "")
+
+
 def _address(request: Any) -> str:
     real = _request_of(request)
     # The Spaces proxy appends the address it saw; what stands before it was sent by the visitor and may be invented.

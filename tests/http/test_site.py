@@ -43,7 +43,7 @@ def test_a_wrong_method_is_told_the_right_ones(site: httpx.Client, method: str, 
     assert (answer.status_code, answer.headers["allow"]) == (405, allow)
 
 
-@pytest.mark.parametrize("path", ["/gradio_api/queue/join", "/gradio_api/cancel", "/r/x/share", "/keys/solver/openai"])
+@pytest.mark.parametrize("path", ["/gradio_api/queue/join", "/gradio_api/run/predict", "/r/x/share", "/keys/solver/openai"])
 def test_a_body_above_the_limit_is_refused(site: httpx.Client, path: str) -> None:
     assert site.post(path, content=b"x" * (LARGEST + 1), headers={"content-type": "application/json"}).status_code == 413
 

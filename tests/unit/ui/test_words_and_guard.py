@@ -1,4 +1,4 @@
-"""Words: one key set, one set of placeholders. Guard: what is closed, what passes, whose writes are refused."""
+"""Words: one key set, one set of placeholders. Guard: whose writes are refused, how large a body may be, which headers a page has."""
 
 import asyncio
 import re
@@ -78,42 +78,6 @@ def ask(
     }
     asyncio.run(Guard(inner, {"space.example"})(scope, None, send))  # type: ignore[arg-type]
     return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/gradio_api/deep_link",
-        "/gradio_api/upload",
-        "/gradio_api/upload_progress",
-        "/gradio_api/process_recording",
-        "/monitoring",
-        "/monitoring/summary",
-        "/gradio_api/file=https://example.org/x",
-        "/gradio_api/proxy=http://x",
-        "/gradio_api/call/start",
-        "/gradio_api/run/start",
-        "/gradio_api/component_server",
-        "//gradio_api/upload",
-        "/GRADIO_API/upload",
-        "/gradio_api/%75pload",
-    ],
-)
-def test_gradios_odd_routes_are_closed(path: str) -> None:
-    # https://github.com/browser-use/web-ui/issues/736: an endpoint that was open without anyone meaning it wrote keys to disk.
-    assert ask(path)[0] == 404
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/run/predict", "/config", "/r/x", "/keys"],
-)
-def test_what_the_page_needs_passes(path: str) -> None:
-    assert ask(path)[0] == 200
-
-
-def test_a_deep_links_config_is_closed() -> None:
-    assert ask("/config", query="deep_link=abc")[0] == 404
 
 
 @pytest.mark.parametrize(
