@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from pipeline.core.json_in import FROM_PROVIDER, BadJson, read_json
-from pipeline.core.text import safe_text, safe_value
+from pipeline.core.text import safe_text
 
 MOST_STREAMED = 8 * FROM_PROVIDER.size
 """Bytes of a whole event stream: each word of an answer travels with a few hundred bytes around it."""
@@ -122,16 +122,6 @@ def read_answer(raw: bytes) -> Any:
         return read_json(raw, FROM_PROVIDER)
     except BadJson as error:
         raise UnreadableAnswer(str(error)) from None
-
-
-def safe_record(record: Any) -> Any:
-    """A pydantic record of inspect's with all text in it made safe, for clients whose traffic is not seen on the wire."""
-    try:
-        data = record.model_dump()
-        mended = safe_value(data)
-        return record if mended == data else type(record).model_validate(mended)
-    except (AttributeError, ValueError, TypeError):
-        return record
 
 
 def _too_large() -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.request import getproxies
 
 from pipeline import incoming
-from pipeline.core.text import safe_text
+from pipeline.core.text import safe_record, safe_text
 from pipeline.faults import Exchange, Redactor
 from pipeline.incoming import UnreadableAnswer
 
@@ -186,7 +186,7 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, seen: b
         if not isinstance(output, Exception):
             if seen:
                 return result
-            return (incoming.safe_record(output), *result[1:]) if isinstance(result, tuple) else incoming.safe_record(output)
+            return (safe_record(output), *result[1:]) if isinstance(result, tuple) else safe_record(output)
         if (exchange := current.get()) is not None:
             exchange.error = output
         return CallError(safe_text(redact(str(output)))[:2000]), None  # inspect takes a returned exception for a raised one

@@ -16,6 +16,10 @@ class BadJson(ValueError):
     """What came cannot be read; the text is one public sentence and quotes nothing of it."""
 
 
+class NotJson(BadJson):
+    """It is no JSON at all, as a line is that was cut while it was written."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """How much is read.
@@ -58,7 +62,7 @@ def read_json(raw: bytes | str, bounds: Bounds) -> Any:
     except RecursionError:
         raise _too_deep(bounds) from None
     except ValueError:
-        raise BadJson("What was sent is not readable JSON.") from None
+        raise NotJson("What was sent is not readable JSON.") from None
     count = _measure(value, bounds)
     if "\\u" not in text and safe_text(text) is text:
         return value
