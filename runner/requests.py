@@ -6,6 +6,7 @@ Every fault is a UserError, so that a route answers 400 with a sentence; what wa
 from typing import Any
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
 from pipeline.core.json_in import FROM_BROWSER, BadJson, read_json
@@ -31,8 +32,8 @@ async def json_object(request: Request, largest: int = FROM_BROWSER.size) -> dic
     return found
 
 
-async def form_fields(request: Request, largest: int = 20_000) -> dict[str, str]:
-    """The fields of a form as a page of ours sends it; of a field that comes twice, the last.
+async def form_fields(request: Request, largest: int = 20_000) -> ImmutableMultiDict[str, str]:
+    """The fields of a form as a page of ours sends it.
 
     Read here and not by Starlette, which decodes a field in whatever encoding the sender names.
 
@@ -47,7 +48,7 @@ async def form_fields(request: Request, largest: int = 20_000) -> dict[str, str]
         pairs = parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise UserError(f"What was sent has more than {MOST_FIELDS} fields.", "The page's own form.") from None
-    return {safe_text(name): safe_text(value) for name, value in pairs}
+    return ImmutableMultiDict([(safe_text(name), safe_text(value)) for name, value in pairs])
 
 
 async def _body(request: Request, largest: int) -> bytes:

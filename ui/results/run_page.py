@@ -6,7 +6,7 @@ Revoked, expired, deleted and never existing runs get one and the same answer.
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -169,7 +169,7 @@ class RunPage:
     async def share(self, request: Request) -> Response:
         """Set the sharing level, from the owner's form."""
 
-        async def act(rid: str, user: str | None, form: dict[str, str]) -> None:
+        async def act(rid: str, user: str | None, form: Mapping[str, str]) -> None:
             days = form.get("days", "").strip()
             await self.service.share(rid, form.get("level", ""), float(days) if days else None, hf_user=user)
 
@@ -178,7 +178,7 @@ class RunPage:
     async def delete(self, request: Request) -> Response:
         """Delete the run, after the owner ticked the box."""
 
-        async def act(rid: str, user: str | None, form: dict[str, str]) -> bool:
+        async def act(rid: str, user: str | None, form: Mapping[str, str]) -> bool:
             if form.get("sure") != "yes":
                 return False
             await self.service.delete(rid, hf_user=user)
@@ -187,7 +187,7 @@ class RunPage:
         return await self._change(request, "", act)
 
     async def _change(
-        self, request: Request, back: str, act: Callable[[str, str | None, dict[str, str]], Awaitable[Any]]
+        self, request: Request, back: str, act: Callable[[str, str | None, Mapping[str, str]], Awaitable[Any]]
     ) -> Response:
         """Do what the owner asked; where `act` says False, ask once more. Whoever is not the owner gets the page of a run
         that is not there."""
