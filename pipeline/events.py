@@ -19,7 +19,7 @@ Status = Literal["running", "finished", "stopped", "capped", "paused", "interrup
 
 
 class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
     t: float = 0.0  # Unix seconds
 
 
@@ -222,6 +222,15 @@ def from_line(line: str | bytes) -> Event:
         pydantic.ValidationError: the line is no event.
     """
     return _EVENT.validate_json(line)
+
+
+def from_value(value: Any) -> Event:
+    """The event of a JSON value.
+
+    Raises:
+        pydantic.ValidationError: it is no event.
+    """
+    return _EVENT.validate_python(value)
 
 
 def read_journal(lines: Iterable[str | bytes]) -> Iterator[Event]:

@@ -27,6 +27,7 @@ class Exchange:
         look: whether the names of the settings in the request are wanted; `sent` then holds them.
         left: called when the request leaves.
         error: the SDK's own exception, in whose place inspect was given one without keys.
+        unreadable: why our reader refused the body, which the SDK was then not given; "" where it was read.
     """
 
     status: int | None = None
@@ -38,6 +39,11 @@ class Exchange:
     sent: frozenset[str] | None = None
     error: BaseException | None = None
     left: Callable[[], None] = lambda: None
+    unreadable: str = ""
+
+    def refuse(self, why: str) -> None:
+        """Note why the body cannot be read."""
+        self.unreadable = why
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,8 @@ def classify(exchange: Exchange, error: BaseException | None, redact: Redactor, 
     if status is not None and 300 <= status < 400:
         return Fault("redirected", "The provider's address sends requests on to another one; give the final address.",
                      status, stops_run=True)
+    if exchange.unreadable:
+        return Fault("bad_answer", f"The provider's answer could not be read. {exchange.unreadable}", status, again=True)
     return _without_status(exchange, error, words)
 
 

@@ -14,6 +14,8 @@ from time import time
 from typing import Any
 from urllib.parse import quote
 
+from pipeline.core.json_in import FROM_PROVIDER, BadJson, read_json
+
 LONGEST = 366 * 86400.0
 """Seconds: a longer wait than a year is told as a year."""
 
@@ -73,10 +75,10 @@ def _letters(text: str) -> list[tuple[str, int]]:
 
 
 def parse_body(raw: bytes) -> Any:
-    """JSON of a response body, or None."""
+    """JSON of a response body with its text made safe, or None where it is none that our reader takes."""
     try:
-        return json.loads(raw)
-    except ValueError:
+        return read_json(raw, FROM_PROVIDER)
+    except BadJson:
         return None
 
 

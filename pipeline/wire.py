@@ -10,13 +10,15 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.request import getproxies
 
-from pipeline.faults import Exchange, Redactor, parse_body
+from pipeline import incoming
+from pipeline.core.text import safe_record, safe_text
+from pipeline.faults import Exchange, Redactor
+from pipeline.incoming import UnreadableAnswer
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 """The exchange of the call that this task is making; set by the door around each call."""
 
 _KEPT = ("retry-after", "retry-after-ms", "x-request-id", "request-id", "x-amzn-errortype", "location")
-_LARGEST = 2_000_000
 _TEXTS = ("messages", "contents", "content", "input", "inputs", "system", "systemInstruction", "instructions", "prompt")
 
 
@@ -45,35 +47,57 @@ class Tap:
             request.url = request.url.copy_with(host=self.pinned)
 
     async def on_response(self, response: Any) -> None:
-        """An httpx response is there. Its text loses any key before the SDK, and inspect's log behind it, read it."""
+        """An httpx response is there. Its text is read and loses any key before the SDK, and inspect's log, get it.
+
+        Raises:
+            UnreadableAnswer: it is no answer that our reader takes; the SDK is not given it.
+        """
         exchange = current.get()
         if exchange is None:
             return
         self._headers(exchange, response.status_code, response.headers)
         if "text/event-stream" in response.headers.get("content-type", ""):
+            status = response.status_code
+            incoming.clean_stream(response, lambda raw: self._clean(status, raw), exchange.refuse)
             return
-        raw = await response.aread()
-        clean = self._clean(response.status_code, raw)
-        self._body(exchange, clean)
-        clean = without_odd_usage(exchange.body, clean)
-        if clean is not raw:
-            response._content = clean
+        raw = b"?"
+        try:
+            raw = await incoming.whole_body(response)
+            incoming.put_body(response, raw)
+            self._body(exchange, raw)
+            incoming.put_json(response, without_odd_usage(exchange.body))
+        except UnreadableAnswer as error:
+            exchange.refuse(str(error))
+            if 200 <= response.status_code < 300:
+                raise
+            if raw:
+                incoming.put_json(response, {})  # the status tells enough; a page of text is for nobody to parse
 
     def aws_request(self, request: Any, **_: Any) -> None:
         """A request of botocore is about to leave."""
         self._leaves(lambda: request.body)
 
-    def aws_response(self, response_dict: dict[str, Any] | None = None, parsed_response: Any = None, **_: Any) -> None:
-        """A response of botocore is there."""
+    def aws_arrives(self, response_dict: dict[str, Any] | None = None, **_: Any) -> None:
+        """A response of botocore is there, and not parsed yet.
+
+        Raises:
+            UnreadableAnswer: it is no answer that our reader takes.
+        """
         exchange = current.get()
         if exchange is None or response_dict is None:
             return
         self._headers(exchange, response_dict.get("status_code", 0), response_dict.get("headers", {}))
         raw = response_dict.get("body")
-        if isinstance(raw, bytes):
-            self._body(exchange, self._clean(exchange.status or 0, raw))
-        if exchange.status and exchange.status >= 400 and isinstance(error := (parsed_response or {}).get("Error"), dict):
-            error.update({k: self.redact(v) for k, v in error.items() if isinstance(v, str)})
+        if not isinstance(raw, bytes):
+            return
+        try:
+            self._body(exchange, raw)
+            response_dict["body"] = incoming.as_json(exchange.body)
+        except UnreadableAnswer as error:
+            exchange.refuse(str(error))
+            if exchange.status and 200 <= exchange.status < 300:
+                raise
+            response_dict["body"] = b"{}"
 
     def _leaves(self, content: Callable[[], Any]) -> None:
         exchange = current.get()
@@ -88,38 +112,42 @@ class Tap:
 
     def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
         exchange.status = status
-        exchange.headers = {k.lower(): str(v) for k, v in headers.items() if k.lower() in _KEPT or "ratelimit" in k.lower()}
+        exchange.headers = {k.lower(): safe_text(str(v)) for k, v in headers.items()
+                            if k.lower() in _KEPT or "ratelimit" in k.lower()}
 
     def _clean(self, status: int, raw: bytes) -> bytes:
-        if len(raw) > _LARGEST:
-            return raw
         # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
         take_out = self.redact if status >= 400 or b'"error"' in raw else self.redact.secrets
         text = raw.decode("utf-8", "replace")
         return raw if (clean := take_out(text)) == text else clean.encode()
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
-        if len(raw) <= _LARGEST:
-            exchange.body = parse_body(raw)
-            if exchange.body is None:
-                exchange.text = raw[:300].decode("utf-8", "replace")
+        """Take a body into the exchange.
+
+        Raises:
+            UnreadableAnswer: it cannot be read.
+        """
+        raw = self._clean(exchange.status or 0, raw)
+        exchange.text = safe_text(raw[:300].decode("utf-8", "replace"))
+        exchange.body = incoming.read_answer(raw)
+        exchange.text = ""
 
 
-def without_odd_usage(body: Any, raw: bytes) -> bytes:
+def without_odd_usage(body: Any) -> Any:
     """A chat completion without a usage that its SDK or inspect cannot read: they would throw the paid answer away.
 
     What can be read of that usage is read by `pipeline.reported`, from the body as it came.
     """
     if not isinstance(body, dict) or "choices" not in body or body.get("usage") is None or _plain_usage(body["usage"]):
-        return raw
-    return json.dumps({**body, "usage": None}).encode()
+        return body
+    return {**body, "usage": None}
 
 
 def _plain_usage(usage: Any) -> bool:
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
     return isinstance(usage, dict) and all(type(usage.get(k)) is int for k in counts) and all(
-        n is None or type(n) is int for details in ("prompt_tokens_details", "completion_tokens_details")
-        for n in (usage.get(details) or {}).values())
+        details is None or isinstance(details, dict) and all(n is None or type(n) is int for n in details.values())
+        for details in (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")))
 
 
 def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
@@ -128,18 +156,22 @@ def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
     if getattr(api, "l2bench_watched", False):
         return
     api.l2bench_watched = True
+    seen = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
     elif (session := _aws_session(api)) is not None:
         session.register("before-send.bedrock-runtime", tap.aws_request)
-        session.register("response-received.bedrock-runtime", tap.aws_response)
+        session.register("before-parse.bedrock-runtime", tap.aws_arrives)
     elif hasattr(api, "model_client"):
         _lend_google(api, tap)
+    else:
+        seen = False
     lend = _lend_mistral(api, tap) if type(api).__module__.endswith("mistral") else None
-    api.generate = _guarded(api, redact, lend)
+    api.generate = _guarded(api, redact, lend, seen or lend is not None)
 
 
-def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
+def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, seen: bool) -> Any:
+    """`api.generate` with keys kept out of what it raises, and its answer made safe where no hook has `seen` it."""
     generate = api.generate
 
     @functools.wraps(generate)
@@ -152,10 +184,12 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
             result = raised
         output = result[0] if isinstance(result, tuple) else result
         if not isinstance(output, Exception):
-            return result
+            if seen:
+                return result
+            return (safe_record(output), *result[1:]) if isinstance(result, tuple) else safe_record(output)
         if (exchange := current.get()) is not None:
             exchange.error = output
-        return CallError(redact(str(output))[:2000]), None  # inspect takes a returned exception for a raised one
+        return CallError(safe_text(redact(str(output)))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
 

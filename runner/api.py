@@ -7,7 +7,6 @@ answer. Changing takes ownership; the check that a request comes from our own pa
 import asyncio
 import contextlib
 import gzip
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pipeline.errors import UserError
+from runner.requests import json_object
 from runner.service import RunService
 from runner.sharing import Access
 from runner.views import run_json
@@ -156,12 +156,10 @@ class _Api:
         if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
             return JSONResponse({"error": "Send JSON."}, 415, HEADERS)
         try:
-            body = json.loads(await request.body() or b"{}")
-            answer = await act(request.path_params["rid"], self.viewer(request), body if isinstance(body, dict) else {})
+            body = await json_object(request)
+            answer = await act(request.path_params["rid"], self.viewer(request), body)
         except UserError as error:
             return JSONResponse({"error": str(error)}, 400, HEADERS)
-        except ValueError:
-            return JSONResponse({"error": "This is not JSON."}, 400, HEADERS)
         return JSONResponse({"ok": True, **(answer or {})}, 200, HEADERS)
 
     async def _find(self, request: Request) -> Access | None:

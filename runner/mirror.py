@@ -16,6 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.hub_json import watch_hub
+from pipeline.core.json_in import FROM_FILE, read_json
+from pipeline.errors import UserError
+from pipeline.report.export.source import read_manifest, run_of
+from pipeline.report.summary import summarise
 from runner.sharing import Meta, is_public
 from runner.store import Store, write_atomically
 
@@ -111,6 +116,7 @@ class Mirror:
     def _api(self) -> Any:
         from huggingface_hub import HfApi
 
+        watch_hub()
         return HfApi(endpoint=self.endpoint, token=self.token)
 
 
@@ -221,6 +227,8 @@ class Mirroring:
             meta = _meta(got.pop(CARD, None), public_id)
             if meta is None or (here := self._store.metas.get(meta.key)) and not here.pulled:
                 return False  # not a run of this program, or one whose owner decides here
+            if not await asyncio.to_thread(_is_run, got):
+                return False
             self._forget(meta.key)
             self._store.adopt(meta, got)
         return True
@@ -286,9 +294,21 @@ def _by_run(files: dict[str, str]) -> dict[str, dict[str, str]]:
     return {public_id: contents for public_id, contents in runs.items() if CARD in contents}
 
 
+def _is_run(files: dict[str, Path]) -> bool:
+    """Whether these files make a run that every page can show; what no run could have written is not taken in."""
+    try:
+        spec = read_json(files["spec.json"].read_bytes(), FROM_FILE) if "spec.json" in files else {}
+        manifest = read_manifest(files["manifest.json"].parent) if "manifest.json" in files else None
+        if "events.jsonl" in files:
+            summarise(run_of(files["events.jsonl"].read_bytes(), manifest).view)
+        return isinstance(spec, dict)
+    except (UserError, OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes())
+        data = read_json(path.read_bytes(), FROM_FILE)
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

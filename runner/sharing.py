@@ -10,6 +10,8 @@ import string
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 from pipeline.errors import UserError
 
 Level = Literal["private", "public", "listed"]
@@ -78,12 +80,15 @@ class Meta:
         """The reverse of `to_json`; unknown fields are passed over.
 
         Raises:
-            TypeError, ValueError: a field is missing or of the wrong kind.
+            ValueError: a field is missing or of the wrong kind.
         """
-        meta = cls(**{k: v for k, v in data.items() if k in cls.__dataclass_fields__})
-        if meta.level not in LEVELS or not is_key(meta.key):
+        meta = _META.validate_python({k: v for k, v in data.items() if k in cls.__dataclass_fields__})
+        if not is_key(meta.key):
             raise ValueError("not a run's meta record")
         return meta
+
+
+_META = TypeAdapter(Meta)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def new_public() -> str:
 
 def key_of(secret: str) -> str:
     """Folder name of the run with this secret id."""
-    return hashlib.sha256(secret.encode()).hexdigest()[:32]
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def is_key(text: object) -> bool:
@@ -142,7 +147,7 @@ def owner_digest(salt: bytes, hf_user: str | None) -> str:
     """Salted digest of a Hugging Face user name (names differ in more than case), or "" for None."""
     if not hf_user:
         return ""
-    return hmac.new(salt, b"hf:" + hf_user.casefold().encode(), hashlib.sha256).hexdigest()[:32]
+    return hmac.new(salt, b"hf:" + hf_user.casefold().encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:32]
 
 
 def access(meta: Meta, by: Literal["secret", "public", "key"], viewer: str, now: float) -> Access | None:

@@ -22,6 +22,7 @@ from pipeline.errors import UserError
 from pipeline.settings import setting
 from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, SOLVER_DEFAULTS, ModelSpec, RunSpec
 from runner.gated_counts import public_counts
+from runner.requests import form_fields
 from ui.results import figures
 from ui.results.charts import Cell, Chart
 from ui.results.crossing import COMPETENCY, SUBCOMPETENCY, Crossed, Filters, cross, overview
@@ -125,7 +126,10 @@ class Explore:
         """What a run on the filtered set would cost, as JSON. GET with query parameters, or POST with a form."""
         query: Any = request.query_params
         if request.method == "POST":
-            query = await request.form(max_files=0, max_fields=200)
+            try:
+                query = await form_fields(request)
+            except UserError as error:
+                return JSONResponse({"error": str(error)}, 400)
         page = Page(request)
         offer = await asyncio.to_thread(self.sources.offer, str(query.get("source", "demo")), page.table, request)
         if offer.tasks is None:

@@ -20,6 +20,7 @@ from runner.providers.check import check_key
 from runner.providers.entry import Provider
 from runner.providers.keys import clean_fields, wrong_provider
 from runner.providers.models import ModelLists
+from runner.requests import json_object
 from runner.vault import Vault
 from ui.visitor import ensure_session, session_of
 
@@ -195,18 +196,8 @@ async def _body(request: Request) -> dict[str, str]:
     Raises:
         UserError: it is too large or no JSON object; what it held is not repeated.
     """
-    raw = b""
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > LARGEST:
-            raise UserError("What was sent is too long to be a key.")
-    try:
-        found = json.loads(raw or b"{}")
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise UserError("What was sent cannot be read.", "A JSON object of fields.")
-    return {str(k): v for k, v in found.items() if isinstance(v, str)}
+    found = await json_object(request, LARGEST)
+    return {k: v for k, v in found.items() if isinstance(v, str)}
 
 
 def _origin(request: Request) -> str:

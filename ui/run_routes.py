@@ -4,7 +4,6 @@ Facts hold nothing that the public record does not. Going on reads the keys of t
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from pipeline.spec import Credentials
 from runner.providers.catalogue import provider
 from runner.providers.models import ModelLists
 from runner.providers.names import credentials_for, split_model_name
+from runner.requests import json_object
 from runner.service import RunService
 from ui import visitor
 from ui.keys import KeyRing
@@ -69,7 +69,7 @@ class _Live:
         if found is None or not found.holder:
             return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
         try:
-            changes = _changes(await request.body())
+            changes = _changes(await json_object(request))
             view = (await self.service.watch(found.key)).folded.view
             held = self._held(view.spec, request)
             keys = await asyncio.to_thread(self._credentials, view.spec, held, request)
@@ -150,13 +150,7 @@ def _provider(name: str) -> str:
         return ""
 
 
-def _changes(raw: bytes) -> dict[str, Any]:
-    try:
-        body = json.loads(raw or b"{}")
-    except ValueError:
-        raise UserError("What was sent cannot be read.", "A JSON object.") from None
-    if not isinstance(body, dict):
-        raise UserError("What was sent cannot be read.", "A JSON object.")
+def _changes(body: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: body[name] for name in CAPS if name in body}
     for name, value in found.items():
         if value is not None and (

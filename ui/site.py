@@ -29,6 +29,7 @@ from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
 from ui import assets, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui.address import Address  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
@@ -67,6 +68,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
             Middleware(Guard, hosts=allowed_hosts()),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
+            Middleware(Address),
             Middleware(signin.SignIn, on_out=gated.gate.forget),
         ],
     )

@@ -47,3 +47,10 @@ def safe_value(value: Any) -> Any:
             else:
                 target.append(made)
     return top
+
+
+def safe_record(record: Any) -> Any:
+    """A pydantic record with every text in it made safe; the record itself where there is nothing to mend."""
+    data = record.model_dump()
+    mended = safe_value(data)
+    return record if mended == data else type(record).model_validate(mended)

@@ -141,7 +141,7 @@ def _number(value: Any) -> Decimal | None:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
+    return number if number.is_finite() and abs(number) < 10**9 else None
 
 
 def route(model: str) -> tuple[str, str] | None:

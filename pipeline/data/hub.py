@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from pipeline.core.hub_json import watch_hub
 from pipeline.data.hub_faults import (
     DEFAULT_REPO,
     DownloadCut,
@@ -174,9 +175,7 @@ def _fetched(path: Path, request: Request, notices: tuple[str, ...]) -> Fetched:
 
 def _give_up_at_a_quota() -> None:
     """The client sleeps until a quota is free again, up to five times over and without a word; a visitor is told instead."""
-    from huggingface_hub.utils import get_session
-
-    hooks = get_session().event_hooks["response"]
+    hooks = watch_hub().event_hooks["response"]
     if _at_quota not in hooks:
         hooks.append(_at_quota)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.json_in import BadJson
 from pipeline.errors import UserError
 
 DEFAULT_REPO = "OUP/l2-bench"
@@ -68,6 +69,8 @@ def explain(error: Exception, request: Request, downloading: bool = False) -> Ex
         status = getattr(getattr(link, "response", None), "status_code", None)
         if status is not None:
             return _by_answer(link, int(status), request)
+    if isinstance(error, BadJson):
+        return UserError(f"Hugging Face gave an answer that cannot be read. {error}", "", "Try again in a minute.")
     if type(error).__name__ == "HFValidationError":
         return _wrong_repo(request, "is not a dataset id")
     names = {base.__name__ for link in chain for base in type(link).__mro__}

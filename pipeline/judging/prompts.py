@@ -18,6 +18,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Literal
 
+from pipeline.core.hub_json import watch_hub
+from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.errors import UserError
 from pipeline.events import PromptRecord
 from pipeline.judging.published import Constant, constants, find_retry_suffix, find_template
@@ -162,6 +164,7 @@ def _reason(error: Exception) -> str:
         "GatedRepoError": "access is restricted", "RepositoryNotFoundError": "the Space was not found",
         "RevisionNotFoundError": "the revision was not found", "EntryNotFoundError": "a file was not found",
         "RemoteEntryNotFoundError": "a file was not found", "HFValidationError": "the name is no repository name",
+        "BadJson": "its answer cannot be read",
     }
     if kind in words:
         return words[kind]
@@ -206,6 +209,7 @@ def _info(space: str, revision: str, token: str | None) -> Any:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
+    watch_hub()
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
     try:
         return api.space_info(space, revision=revision, timeout=REQUEST_SECONDS, token=token)
@@ -260,7 +264,7 @@ def _changed(space: str, seen: dict[str, str], commit: str, cache: Path | None) 
 
     file = Path(cache or hub.HF_HOME) / "l2bench" / "judge-prompts.json"
     try:
-        memory = json.loads(file.read_text("utf-8"))
+        memory = read_json(file.read_bytes(), FROM_FILE)
     except (OSError, ValueError):
         memory = {}
     memory = memory if isinstance(memory, dict) else {}

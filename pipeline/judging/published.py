@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from string import Formatter
 
+from pipeline.core.text import safe_text
+
 PLACEHOLDERS = frozenset({"task_text", "reference_answer", "ai_response", "criterion_description"})
 WITH_REFERENCE = frozenset({"v1", "v2"})
 
@@ -62,7 +64,7 @@ def _strings(name: str, value: ast.expr | None) -> list[tuple[str, str]]:
 def _string(value: ast.expr | None) -> str | None:
     """The text of a constant, or of constants joined by +; None for anything that would have to be run."""
     if isinstance(value, ast.Constant):
-        return value.value if isinstance(value.value, str) else None
+        return safe_text(value.value) if isinstance(value.value, str) else None
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         left, right = _string(value.left), _string(value.right)
         return None if left is None or right is None else left + right

@@ -3,6 +3,7 @@
 Never sends a key to a host that is not its provider's, never follows a redirect, never repeats a reply's text.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -176,7 +177,7 @@ def _read_deepseek(where: Route, reply: Reply) -> KeyCheck:
     rows = reply.body.get("balance_infos") if isinstance(reply.body, Mapping) else None
     if not isinstance(rows, list):
         return KeyCheck("unreachable", "DeepSeek gave an answer that cannot be read. Check again later.")
-    found = {r.get("currency"): _number(r.get("total_balance")) for r in rows if isinstance(r, Mapping)}
+    found = {str(r.get("currency")): _number(r.get("total_balance")) for r in rows if isinstance(r, Mapping)}
     dollars, yuan = found.get("USD"), found.get("CNY")
     shown = f"${dollars:,.2f}" if dollars is not None else (f"{yuan:,.2f} CNY" if yuan is not None else "")
     if not reply.body.get("is_available", True):
@@ -252,9 +253,10 @@ def free_tier_warning(model: str, calls: int, check: KeyCheck | None = None) -> 
 
 def _number(value: Any) -> float | None:
     try:
-        return None if value is None or isinstance(value, bool) else float(value)
+        number = None if value is None or isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _whole(value: Any) -> int | None:

@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from pipeline.core.json_in import FROM_PROVIDER
+from pipeline.core.text import safe_text
 from pipeline.faults import Exchange, parse_body
 
 SECONDS = 15.0
-LARGEST = 12_000_000
+LARGEST = FROM_PROVIDER.size
 """Bytes; the longest list known (OpenRouter's) is about two million."""
 
 
@@ -39,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, repr=False)
 class Reply:
-    """What came back; `body` is its JSON or None."""
+    """What came back; `body` is its JSON, or None where it is none that our reader takes."""
 
     status: int
     headers: Mapping[str, str]
@@ -51,7 +53,7 @@ class Reply:
         return Exchange(self.status, dict(self.headers), self.body, "" if self.body is not None else self._text())
 
     def _text(self) -> str:
-        text = self.raw[:300].decode("utf-8", "replace")
+        text = safe_text(self.raw[:300].decode("utf-8", "replace"))
         return "" if "<" in text else text
 
 
@@ -113,4 +115,4 @@ async def _exchange(request: Request, seconds: float, largest: int) -> Reply:
         finally:
             await reply.aclose()
     raw = b"".join(parts)
-    return Reply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, parse_body(raw), raw)
+    return Reply(reply.status_code, {k.lower(): safe_text(v) for k, v in reply.headers.items()}, parse_body(raw), raw)

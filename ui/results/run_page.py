@@ -6,7 +6,7 @@ Revoked, expired, deleted and never existing runs get one and the same answer.
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from pipeline.report.figures import Summary
 from pipeline.report.texts import TaskTexts, task_texts
 from pipeline.report.view import RunView
 from runner.addresses import hosted
+from runner.requests import form_fields
 from ui.results import access, card
 from ui.results.charts import charts, figure_specs, signed
 from ui.results.frame import NO_INDEX, Page
@@ -167,32 +168,41 @@ class RunPage:
 
     async def share(self, request: Request) -> Response:
         """Set the sharing level, from the owner's form."""
-        form = await request.form()
-        days, level = str(form.get("days", "")).strip(), str(form.get("level", ""))
-        return await self._change(
-            request, "share", lambda rid, user: self.service.share(rid, level, float(days) if days else None, hf_user=user)
-        )
+
+        async def act(rid: str, user: str | None, form: Mapping[str, str]) -> None:
+            days = form.get("days", "").strip()
+            await self.service.share(rid, form.get("level", ""), float(days) if days else None, hf_user=user)
+
+        return await self._change(request, "share", act)
 
     async def delete(self, request: Request) -> Response:
         """Delete the run, after the owner ticked the box."""
-        form = await request.form()
-        rid = request.path_params["rid"]
-        if form.get("sure") != "yes":
-            return RedirectResponse(f"/r/{rid}?delete=ask#share", 303, NO_INDEX)
-        return await self._change(request, "", lambda rid, user: self.service.delete(rid, hf_user=user))
 
-    async def _change(self, request: Request, back: str, act: Callable[[str, str | None], Any]) -> Response:
-        """Do what the owner asked. Whoever is not the owner gets the page of a run that is not there."""
+        async def act(rid: str, user: str | None, form: Mapping[str, str]) -> bool:
+            if form.get("sure") != "yes":
+                return False
+            await self.service.delete(rid, hf_user=user)
+            return True
+
+        return await self._change(request, "", act)
+
+    async def _change(
+        self, request: Request, back: str, act: Callable[[str, str | None, Mapping[str, str]], Awaitable[Any]]
+    ) -> Response:
+        """Do what the owner asked; where `act` says False, ask once more. Whoever is not the owner gets the page of a run
+        that is not there."""
         page, rid, user = Page(request, noindex=True), request.path_params["rid"], self.viewer(request)
         await self.service.open()
         found = self.service.get(rid, user)
         if found is None or not found.owner:
             return gone(page)
         try:
-            await act(rid, user)
+            done = await act(rid, user, await form_fields(request))
         except (UserError, ValueError) as error:
             text = str(error) if isinstance(error, UserError) else page.t("result.share_days_wrong")
             return page.respond("message.html", 400, title=page.t("result.share_failed"), text=text, back=f"/r/{rid}")
+        if done is False:
+            return RedirectResponse(f"/r/{rid}?delete=ask#share", 303, NO_INDEX)
         if back:
             return RedirectResponse(f"/r/{rid}#{back}", 303, NO_INDEX)
         return page.respond("message.html", title=page.t("result.deleted"), text=page.t("result.deleted_help"), back="")

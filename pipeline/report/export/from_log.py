@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.text import safe_record
 from pipeline.errors import UserError
 from pipeline.events import (
     Answered,
@@ -51,7 +52,7 @@ def journal_of_log(path: Path) -> bytes:
     if (beside := _journal_beside(path)) is not None:
         return beside
     header, samples = read_log(path)
-    return "".join(to_line(e) + "\n" for e in _events(header, samples)).encode()
+    return "".join(to_line(safe_record(e)) + "\n" for e in _events(header, samples)).encode()
 
 
 def _journal_beside(path: Path) -> bytes | None:

@@ -5,14 +5,14 @@ Reads run folders, `run.zip` and logs; never reads `private/` of a run folder.
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.json_in import FROM_FILE, BadJson, NotJson, read_json
 from pipeline.errors import UserError
-from pipeline.events import Event, read_journal
+from pipeline.events import Event, from_value
 from pipeline.report.export.bounded import MOST_BYTES, MOST_SMALL, Archive, bad
 from pipeline.report.manifest import build_manifest
 from pipeline.report.view import RunView, fold
@@ -119,9 +119,9 @@ def json_object(data: bytes, path: Path) -> dict[str, Any]:
         UserError: it is something else.
     """
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise bad("its manifest is no JSON", path) from error
+        found = read_json(data, FROM_FILE)
+    except BadJson as error:
+        raise bad(f"its manifest is no JSON that can be read ({str(error).rstrip('.')})", path) from None
     if not isinstance(found, dict):
         raise bad("its manifest is no JSON object", path)
     return found
@@ -143,5 +143,18 @@ def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def events_of(chunks: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a journal that comes in pieces."""
-    return read_journal(lines_of(chunks))
+    """The events of a journal that comes in pieces. Lines cut by a crash and lines of an unknown kind are passed over.
+
+    Raises:
+        UserError: a line could mean two things, or costs without end to read.
+    """
+    for number, line in enumerate(lines_of(chunks), 1):
+        try:
+            if line.strip():
+                yield from_value(read_json(line, FROM_FILE))
+        except BadJson as error:
+            if not isinstance(error, NotJson):
+                raise UserError(f"Line {number} of the journal cannot be read ({str(error).rstrip('.')}).",
+                                "A journal as a run wrote it.", "Download it again.") from None
+        except ValueError:
+            continue
