@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pipeline.core.written import KNOWN, guarded
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
@@ -157,6 +158,7 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@guarded
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     try:
@@ -178,6 +180,7 @@ def _read_env(path: Path) -> None:
         raise UserError(f"There is no file {path}.", "", "Correct --env-file.")
     try:
         load_dotenv(path)
+        KNOWN.look_again()
     except UnicodeDecodeError:
         raise UserError(f"{path} is not UTF-8 text.", "", "Save it again as UTF-8, one NAME=value a line.") from None
 

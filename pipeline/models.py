@@ -10,8 +10,9 @@ from inspect_ai.model import GenerateConfig, Model, ModelInfo, get_model, get_mo
 from pydantic import ValidationError
 
 from pipeline import lanes, wire
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
 from pipeline.spec import PINNED, ModelSpec, ProviderKey
 
 NO_INSPECT_RETRIES = {"max_retries": 0}
@@ -31,8 +32,11 @@ _BLANKS = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
 DEEPSEEK_URL = "https://api.deepseek.com/v1"
 
 
-def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
+def build(spec: ModelSpec, key: ProviderKey, connections: int, redact: Redactor | None = None) -> Model:
     """The inspect Model of one role, its generation settings in `model.config`.
+
+    Args:
+        redact: takes all secrets of the run out of what the provider sends; without it, those of this key.
 
     Raises:
         UserError: the name is no `provider/model`, a setting is unknown, a package or a key is missing.
@@ -43,6 +47,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
     provider = spec.model.split("/", 1)[0]
     config = generate_config(spec.config, connections)
     fields = _secrets(provider, key)
+    redact = redact or Redactor([*fields.values(), *machine_secrets(os.environ)])
     pinned = fields.pop(PINNED, "")
     args: dict[str, Any] = {**ARGUMENTS.get(provider, {}), **{k: v for k, v in fields.items() if k not in ("api_key", "base_url")}}
     if provider == "demo":
@@ -52,8 +57,8 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
         args |= lanes.model_args(name)
         model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
-        raise _unbuildable(spec.model, error, Redactor(fields.values())) from None
-    prepare(model, Redactor([*fields.values(), str(getattr(model.api, "api_key", None) or "")]), pinned)
+        raise _unbuildable(spec.model, error, redact) from None
+    prepare(model, redact, pinned)
     return model
 
 

@@ -17,6 +17,9 @@ from typing import Any
 
 from pipeline import __version__, events, heap
 from pipeline.admission import Admission
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
+from pipeline.core.written import guard_logs
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
@@ -25,7 +28,6 @@ from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
@@ -148,8 +150,13 @@ class Session:
     evaluator: Evaluator | None = None
     _ended: int = 0
 
+    def __post_init__(self) -> None:
+        self.redact = Redactor([*self.credentials.secrets(), *machine_secrets(os.environ)])
+        guard_logs(self.redact)
+
     def say(self, event: Any) -> None:
-        """Hand an event on, and keep the view current."""
+        """Hand an event on, its free texts without secrets, and keep the view current."""
+        event = events.redacted(event, self.redact)
         self.fold.apply(event)
         self.sink(event)
         if isinstance(event, events.TaskFinished):
@@ -178,9 +185,9 @@ class Session:
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
         ledger = Ledger(self.places.ledger)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
-                    timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
-        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
-        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped)
+                    timeout=spec.call_timeout, redact=self.redact, stop_grace=self.stop_grace)
+        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped, self.redact)
+        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped, self.redact)
         admission = Admission(meter, door, self.plan.estimate.judge.per_call)
         self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, admission, self.say,
                                    spec.verdict_retries, spec.verdict_parser)
@@ -199,8 +206,9 @@ class Session:
                 self.say(call_event(entry))
 
 
-def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool) -> RoleModel:
-    model = build(spec, key, run.max_connections)
+def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool,
+          redact: Redactor) -> RoleModel:
+    model = build(spec, key, run.max_connections, redact)
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel(role, model, price, most)
 

@@ -21,6 +21,8 @@ JUDGE_DEFAULTS: dict[str, Any] = {"reasoning_tokens": 1024}
 _KEY_HEADER = re.compile(r"authorization|cookie|api[-_]?key|token|secret", re.I)
 PINNED = "pinned"
 """Beside a key: the one IP address that its endpoint's name may stand for."""
+PLAIN_FIELDS = frozenset({"base_url", "region_name", PINNED})
+"""Fields of a provider that are no secrets."""
 REFERENCE_JUDGE = "bedrock/us.anthropic.claude-sonnet-4-6"
 
 
@@ -149,7 +151,8 @@ class Credentials:
 
     def secrets(self) -> list[str]:
         """Every secret string of at least 6 characters, for redaction."""
-        values = [*self.solver.fields.values(), *self.judge.fields.values(), self.hf_token or ""]
+        fields = [*self.solver.fields.items(), *self.judge.fields.items(), ("hf_token", self.hf_token or "")]
+        values = [value for name, value in fields if name not in PLAIN_FIELDS]
         return sorted({v for v in values if len(v) >= 6}, key=len, reverse=True)
 
     def to_json(self) -> dict[str, Any]:

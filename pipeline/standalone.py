@@ -3,6 +3,7 @@
 The one door, the cap and the verdicts are the same as everywhere; there is no journal, and no resume beyond inspect's own.
 """
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from inspect_ai.solver import Solver, solver
 from rich.markup import escape
 
 from pipeline.admission import Admission
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
 from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
 from pipeline.errors import UserError
 from pipeline.eval import build_parser, spec_of
 from pipeline.events import DifferenceFound
-from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
@@ -104,7 +106,7 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
     folder = tempfile.TemporaryDirectory(prefix="l2bench-")
     door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=_say,
-                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=Redactor())
+                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=_redactor(solver_model))
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
     judge = _judge(spec, plan, meter.capped)
     solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])
@@ -121,7 +123,9 @@ def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
 
 
 def _redactor(model: Model) -> Redactor:
-    return Redactor([str(getattr(model.api, "api_key", None) or "")])
+    """Of the secrets of this machine, and of the keys that inspect's own flags gave its models."""
+    given = [str(getattr(m.api, "api_key", None) or "") for m in (model, _grader()) if m is not None]
+    return Redactor([*given, *machine_secrets(os.environ)])
 
 
 def _bind(evaluator: Evaluator, plan: Plan) -> Solver:

@@ -7,10 +7,12 @@ import functools
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from urllib.request import getproxies
 
-from pipeline.faults import Exchange, Redactor, parse_body
+from pipeline.core.redact import Redactor
+from pipeline.faults import Exchange, parse_body
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 """The exchange of the call that this task is making; set by the door around each call."""
@@ -88,15 +90,20 @@ class Tap:
 
     def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
         exchange.status = status
-        exchange.headers = {k.lower(): str(v) for k, v in headers.items() if k.lower() in _KEPT or "ratelimit" in k.lower()}
+        exchange.headers = {k.lower(): self.redact(str(v)) for k, v in headers.items()
+                            if k.lower() in _KEPT or "ratelimit" in k.lower()}
 
     def _clean(self, status: int, raw: bytes) -> bytes:
         if len(raw) > _LARGEST:
             return raw
         # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
-        take_out = self.redact if status >= 400 or b'"error"' in raw else self.redact.secrets
+        shapes = status >= 400 or b'"error"' in raw
         text = raw.decode("utf-8", "replace")
-        return raw if (clean := take_out(text)) == text else clean.encode()
+        clean = self.redact(text) if shapes else self.redact.secrets(text)
+        if "\\" in clean and (body := parse_body(clean.encode())) is not None:
+            # JSON may write any sign of a key as an escape; what it stands for is looked at too.
+            clean = clean if (inside := self.redact.value(body, shapes)) is body else json.dumps(inside)
+        return raw if clean == text else clean.encode()
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
         if len(raw) <= _LARGEST:
@@ -152,12 +159,28 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
             result = raised
         output = result[0] if isinstance(result, tuple) else result
         if not isinstance(output, Exception):
-            return result
+            return (_without_keys(output, redact), *map(partial(_call_without_keys, redact), result[1:])) if isinstance(
+                result, tuple) else _without_keys(output, redact)
         if (exchange := current.get()) is not None:
             exchange.error = output
         return CallError(redact(str(output))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
+
+
+def _without_keys(output: Any, redact: Redactor) -> Any:
+    """An answer without keys in any of its texts: a stream, or a client of its own, came past the hooks above."""
+    made = output.model_dump()
+    clean = redact.value(made)
+    return output if clean is made else type(output).model_validate(clean)
+
+
+def _call_without_keys(redact: Redactor, call: Any) -> Any:
+    """Inspect's record of a call, its response without keys; a request of ours holds none."""
+    for name in ("response", "error"):
+        if (found := getattr(call, name, None)) is not None and (clean := redact.value(found)) is not found:
+            setattr(call, name, clean)
+    return call
 
 
 def _aws_session(api: Any) -> Any:

@@ -179,7 +179,7 @@ class Host:
             log.exception("the end of a run could not be written")
         if meta := self._store.metas.get(run.key):
             self._store.save(replace(meta, ended=time.time(), card=card(run.view)))
-        run.secrets.clear()
+        run.forget_keys()
         self.live.pop(run.key, None)
         self._on_settled(run)
         run.settled = True

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from pipeline.core.address import clean_address
 from pipeline.core.keys import clean_key, trimmed
+from pipeline.core.redact import Redactor
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
+from pipeline.spec import PLAIN_FIELDS
 from runner.providers.entry import KeyField, Provider
 
 
@@ -112,8 +113,5 @@ def _at_home(shape: Shape, home: str) -> bool:
 
 
 def redactor(fields: Mapping[str, str]) -> Redactor:
-    """Takes these secrets, their percent-encoded form and anything shaped like a key out of a text."""
-    from urllib.parse import quote
-
-    secrets = [v for k, v in fields.items() if k not in ("base_url", "region_name")]
-    return Redactor(sorted({*secrets, *(quote(s, safe="") for s in secrets)}, key=len, reverse=True))
+    """Takes these secrets, and anything shaped like a key, out of a text."""
+    return Redactor(value for name, value in fields.items() if name not in PLAIN_FIELDS)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.redact import Redactor
 from pipeline.cost.priors import priors
 from pipeline.events import DataRecord, PromptRecord
-from pipeline.faults import Exchange, Redactor, classify
+from pipeline.faults import Exchange, classify
 from pipeline.report.comparability import differences
 from pipeline.spec import ModelSpec, RunSpec
 from ui.words import HERE
