@@ -19,7 +19,7 @@ from pipeline import __version__, events, heap
 from pipeline.admission import Admission
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
-from pipeline.core.written import guard_logs
+from pipeline.core.written import guard_logs, unguard_logs
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
@@ -27,6 +27,7 @@ from pipeline.data.choose import choose, sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
+from pipeline.environment import clean_environment
 from pipeline.errors import UserError
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
@@ -111,6 +112,8 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
         UserError: the data cannot be used, nothing is chosen, or a setting does not fit another.
     """
     _check_models(spec)
+    clean_environment(spec)
+    Credentials(hf_token=hf_token).stay_out_of(spec, machine_secrets(os.environ))
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
     chosen = tuple(choose(data.tasks, spec))
@@ -152,7 +155,6 @@ class Session:
 
     def __post_init__(self) -> None:
         self.redact = Redactor([*self.credentials.secrets(), *machine_secrets(os.environ)])
-        guard_logs(self.redact)
 
     def say(self, event: Any) -> None:
         """Hand an event on, its free texts without secrets, and keep the view current."""
@@ -251,6 +253,7 @@ def execute(session: Session) -> RunView:
         UserError: the run cannot start.
     """
     evaluator = session.open()
+    guard_logs(session.redact)
     try:
         _inspect_eval(session, evaluator)
         status, reason = _ending(session, evaluator)
@@ -258,6 +261,7 @@ def execute(session: Session) -> RunView:
         status, reason = "stopped", "The run was interrupted."
     finally:
         evaluator.door.ledger.close()
+        unguard_logs(session.redact)
     _leftovers(session, evaluator)
     session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
     return session.fold.view

@@ -16,10 +16,12 @@ from inspect_ai.solver import Solver, solver
 from rich.markup import escape
 
 from pipeline.admission import Admission
+from pipeline.core.address import clean_address
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
+from pipeline.environment import address_of
 from pipeline.errors import UserError
 from pipeline.eval import build_parser, spec_of
 from pipeline.events import DifferenceFound
@@ -71,11 +73,26 @@ def _plan(given: dict[str, Any], model: Model) -> Plan:
 def _of_inspect(model: Model, given: dict[str, Any]) -> dict[str, Any]:
     """What inspect's own flags decide: the solver's settings, the judge of `--model-role`, connections, retries, timeout."""
     config = model.config.merge(active_generate_config())
-    found: dict[str, Any] = {"solver": ModelSpec(model=str(model), config={**SOLVER_DEFAULTS, **_settings(config)})}
+    found: dict[str, Any] = {"solver": _spec(model, {**SOLVER_DEFAULTS, **_settings(config)})}
     if (grader := _grader()) is not None:
-        found["judge"] = ModelSpec(model=str(grader), config=_settings(grader.config))
+        found["judge"] = _spec(grader, _settings(grader.config))
     transport = {field: getattr(config, name, None) for name, field in TRANSPORT.items()}
     return found | {field: n for field, n in transport.items() if n is not None and field not in given}
+
+
+def _spec(model: Model, config: dict[str, Any]) -> ModelSpec:
+    """What inspect's own flags made of a model, where no key stands in what inspect writes into its log.
+
+    Raises:
+        UserError: one does, or the address holds a route that its client adds by itself.
+    """
+    given = {k: v for k, v in model.model_args.items() if k != "api_key" and not k.startswith("aws_")}  # inspect leaves these out
+    ModelSpec(model=str(model), config=given)
+    asked = getattr(model, "explicit_base_url", None)
+    address = address_of(str(model), asked, "address of --model-base-url")
+    if asked and address and address != clean_address(asked):
+        raise UserError(f"The address of {model} holds a part that its client adds by itself.", "", f"Give {address}.")
+    return ModelSpec(model=str(model), config=config, base_url=address)
 
 
 def _settings(config: GenerateConfig) -> dict[str, Any]:
@@ -106,7 +123,8 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
     folder = tempfile.TemporaryDirectory(prefix="l2bench-")
     door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=_say,
-                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=_redactor(solver_model))
+                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout,
+                redact=_redactor(solver_model))
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
     judge = _judge(spec, plan, meter.capped)
     solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])

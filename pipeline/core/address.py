@@ -14,6 +14,13 @@ from pipeline.errors import UserError
 LONGEST = 2048
 _PATH = re.compile(r"[A-Za-z0-9._~:+-]+")
 _PORTS = {"http": 80, "https": 443}
+_ROUTES = re.compile(
+    r"(?:/chat/completions|/messages/(?:count_tokens|batches)|/models/[^/]+:\w+|/api/(?:chat|generate|tags|show|ps)"
+    r"|/models/[^/]+/(?:converse|invoke)(?:-\w+)*|/model/[^/]+/(?:converse|invoke)(?:-\w+)*"
+    r"|(?:(?<=/v1)|(?<=/v1beta)|(?<=/v2)|(?<=/v3)|(?<=//HOST))/(?:completions|models|messages|responses|embeddings|complete|chat))$",
+    re.I)
+_ADDED = {"anthropic": ("/v1",), "google": ("/v1beta", "/v1alpha", "/v1"), "mistral": ("/v1",), "groq": ("/openai/v1",)}
+"""What the clients of these providers add to a base address by themselves."""
 
 
 @dataclass(frozen=True)
@@ -113,3 +120,31 @@ def _idna(host: str) -> str:
 
     plain = unicodedata.normalize("NFKC", host).replace("\u3002", ".").lower()
     return plain if plain.isascii() else plain.encode("idna").decode("ascii")
+
+
+
+def served_address(address: str, model: str = "") -> str:
+    """The base address of a cleaned address in which a whole route was pasted; what a client adds itself is left out.
+
+    Args:
+        model: whole name of the model that is called there; its provider's client is the one meant.
+    """
+    scheme, _, rest = address.partition("://")
+    host, slash, tail = rest.partition("/")
+    path = slash + tail
+    provider, _, name = model.partition("/")
+    if provider != "azureai":  # its own addresses end in /models
+        while (short := _without_route(path)) != path:
+            path = short
+    path = re.sub(r"(/v\d+(?:beta|alpha)?)\1+$", r"\1", path)
+    if provider in _ADDED and name.partition("/")[0] not in ("azure", "vertex", "bedrock"):
+        ending = next((end for end in _ADDED[provider] if path.endswith(end)), "")
+        path = path.removesuffix(ending)
+    return f"{scheme}://{host}{path}"
+
+
+def _without_route(path: str) -> str:
+    if (found := _ROUTES.search(f"//HOST{path}")) is None:
+        return path
+    kept = f"//HOST{path}"[: found.start()].removeprefix("//HOST")
+    return f"{kept}/v1" if found[0].startswith("/api/") else kept  # Ollama's own routes stand beside its /v1

@@ -73,7 +73,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, int]:
             return command(*args, **kwargs)
         finally:
             sys.stdout, sys.stderr = out, err
-            _looks.remove(KNOWN.everything)
+            unguard_logs(KNOWN.everything)
 
     return run
 
@@ -89,6 +89,12 @@ def guard_logs(take_out: Callable[[str], str]) -> None:
         make.l2bench = True  # type: ignore[attr-defined]
         logging.setLogRecordFactory(make)
     _looks.append(take_out)
+
+
+def unguard_logs(take_out: Callable[[str], str]) -> None:
+    """Undo one `guard_logs`: what it knew is known no more."""
+    if take_out in _looks:
+        _looks.remove(take_out)
 
 
 def _clean(record: logging.LogRecord) -> logging.LogRecord:

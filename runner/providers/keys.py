@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from pipeline.core.address import clean_address
+from pipeline.core.address import clean_address, served_address
 from pipeline.core.keys import clean_key, trimmed
 from pipeline.core.redact import Redactor
 from pipeline.errors import UserError
@@ -58,7 +58,7 @@ def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
         raw = fields.get(spec.name)
         if spec.optional and not trimmed(raw):
             continue
-        value = _clean(spec, raw)
+        value = _clean(spec, raw, entry.prefix)
         if spec.pattern and not re.fullmatch(spec.pattern, value):
             hint = f"For example {spec.hint}." if spec.hint else ""
             raise UserError(f"The {_lower_first(spec.label)} cannot be read.", hint)
@@ -66,9 +66,9 @@ def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _clean(spec: KeyField, raw: str | None) -> str:
+def _clean(spec: KeyField, raw: str | None, prefix: str) -> str:
     if spec.name == "base_url":
-        return clean_address(raw)
+        return served_address(clean_address(raw), f"{prefix}/")
     return clean_key(raw, "key" if spec.name == "api_key" else _lower_first(spec.label))
 
 
