@@ -12,6 +12,9 @@ from pathlib import Path
 
 import uvicorn
 
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
+from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
 from ui.site import build_app
 
@@ -38,6 +41,7 @@ def main() -> int:
     """Serve until interrupted."""
     host = os.environ.get("L2BENCH_HOST") or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
     raw = os.environ.get("L2BENCH_PORT") or "7860"
+    guard_logs(Redactor(machine_secrets(os.environ)))
     try:
         if not raw.isdigit() or int(raw) > 65535:
             raise UserError(f"L2BENCH_PORT is {raw!r}.", "A port from 0 to 65535.", "Correct it.")

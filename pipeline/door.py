@@ -14,12 +14,13 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
+from pipeline.core.redact import Redactor
 from pipeline.cost.bounds import UNBOUNDED_OUTPUT, most_output
 from pipeline.cost.meter import Amount, Meter, Worst
 from pipeline.cost.prices import Price, repriced, worst_cost
 from pipeline.cost.usage import Usage
 from pipeline.fault_words import told
-from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, Redactor, classify, headers_of
+from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, classify, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
 from pipeline.replies import without_request

@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pipeline.core.address import clean_address
+from pipeline.core.written import KNOWN, guarded
+from pipeline.environment import address_of
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
@@ -105,13 +108,21 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     try:
         return RunSpec(
             **data,
-            solver=ModelSpec(model=solver, config=config_of(values, "solver", SOLVER_DEFAULTS), base_url=args.solver_base_url),
-            judge=ModelSpec(model=judge, config=_judge_config(values), base_url=args.judge_base_url),
+            solver=_at_its_address(solver, config_of(values, "solver", SOLVER_DEFAULTS), args.solver_base_url, "--model-base-url"),
+            judge=_at_its_address(judge, _judge_config(values), args.judge_base_url, "--scorer-base-url"),
         )
     except UserError:
         raise
     except ValueError as error:
         raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
+
+
+def _at_its_address(model: str, config: dict[str, Any], given: str | None, flag: str) -> ModelSpec:
+    """The model with the address that it is called at, whether the flag or the environment gives it."""
+    address = address_of(model, given, f"address of {flag}")
+    if given and address and address != clean_address(given):
+        print(f"{flag}: the address used is {address}; the client adds the rest by itself.", file=sys.stderr)
+    return ModelSpec(model=model, config=config, base_url=address)
 
 
 def _first(error: ValueError) -> str:
@@ -157,6 +168,7 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@guarded
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     try:
@@ -178,6 +190,7 @@ def _read_env(path: Path) -> None:
         raise UserError(f"There is no file {path}.", "", "Correct --env-file.")
     try:
         load_dotenv(path)
+        KNOWN.look_again()
     except UnicodeDecodeError:
         raise UserError(f"{path} is not UTF-8 text.", "", "Save it again as UTF-8, one NAME=value a line.") from None
 

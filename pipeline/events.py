@@ -4,7 +4,7 @@ Holds ids, layers, weights, verdicts, outcomes, tokens, money and times. Never h
 reference, rubric, answer or judge: what may be shown to anyone is decided here, once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -208,6 +208,17 @@ Event = Annotated[
     Field(discriminator="kind"),
 ]
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+FREE = ("reason", "text", "model")
+"""Fields that hold a sentence, or a name as a provider gave it; all others hold ids, codes and numbers of ours."""
+
+
+def redacted(event: Any, take_out: Callable[[str], str]) -> Any:
+    """The event, its free texts without what `take_out` takes out."""
+    texts = {name: text for name in FREE if isinstance(text := getattr(event, name, None), str)}
+    changed = {name: clean for name, text in texts.items() if (clean := take_out(text)) != text}
+    return event.model_copy(update=changed) if changed else event
 
 
 def to_line(event: _Event) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.replies import Redactor, parse_body, provider_words, signs, wait_asked
+from pipeline.core.redact import Redactor
+from pipeline.replies import parse_body, provider_words, signs, wait_asked
 
-__all__ = ["CallFailed", "Exchange", "Fault", "Redactor", "classify", "headers_of", "parse_body", "provider_words",
+__all__ = ["CallFailed", "Exchange", "Fault", "classify", "headers_of", "parse_body", "provider_words",
            "refused_parameter", "wait_asked"]
 
 LONGEST_WAIT = 60.0

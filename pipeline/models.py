@@ -10,9 +10,12 @@ from inspect_ai.model import GenerateConfig, Model, ModelInfo, get_model, get_mo
 from pydantic import ValidationError
 
 from pipeline import lanes, wire
+from pipeline.core.keys import clean_key, trimmed
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
+from pipeline.environment import address_of
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
-from pipeline.spec import PINNED, ModelSpec, ProviderKey
+from pipeline.spec import PINNED, PLAIN_FIELDS, ModelSpec, ProviderKey
 
 NO_INSPECT_RETRIES = {"max_retries": 0}
 LONGEST_CALL = 3600
@@ -26,13 +29,14 @@ BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": int(CONNECT
 ARGUMENTS: dict[str, dict[str, Any]] = {"bedrock": BEDROCK_TIMEOUTS, "hf-inference-providers": {"stream": False}}
 """Model arguments by provider, beside its key's fields."""
 
-_BLANKS = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
-
 DEEPSEEK_URL = "https://api.deepseek.com/v1"
 
 
-def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
+def build(spec: ModelSpec, key: ProviderKey, connections: int, redact: Redactor | None = None) -> Model:
     """The inspect Model of one role, its generation settings in `model.config`.
+
+    Args:
+        redact: takes all secrets of the run out of what the provider sends; without it, those of this key.
 
     Raises:
         UserError: the name is no `provider/model`, a setting is unknown, a package or a key is missing.
@@ -43,6 +47,7 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
     provider = spec.model.split("/", 1)[0]
     config = generate_config(spec.config, connections)
     fields = _secrets(provider, key)
+    redact = redact or Redactor([*fields.values(), *machine_secrets(os.environ)])
     pinned = fields.pop(PINNED, "")
     args: dict[str, Any] = {**ARGUMENTS.get(provider, {}), **{k: v for k, v in fields.items() if k not in ("api_key", "base_url")}}
     if provider == "demo":
@@ -52,8 +57,8 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int) -> Model:
         args |= lanes.model_args(name)
         model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
-        raise _unbuildable(spec.model, error, Redactor(fields.values())) from None
-    prepare(model, Redactor([*fields.values(), str(getattr(model.api, "api_key", None) or "")]), pinned)
+        raise _unbuildable(spec.model, error, redact) from None
+    prepare(model, redact, pinned)
     return model
 
 
@@ -67,40 +72,28 @@ def _for_provider(provider: str, config: GenerateConfig) -> GenerateConfig:
 
 
 def _secrets(provider: str, key: ProviderKey) -> dict[str, str]:
-    """The key's fields without the blanks and zero-width marks that copying adds; an ambient token must not beat them.
+    """The key's fields, cleaned; an ambient token must not beat them.
 
     Raises:
-        UserError: a field is empty, or holds what no key can hold. Its value is not quoted.
+        UserError: a field is empty, or is no key as it stands. Its value is not quoted.
     """
     if not key.fields:
-        _trim_environment()
-        return {}
-    fields = {name: value.strip(_BLANKS) for name, value in key.fields.items()}
+        return {}  # the environment's are cleaned before the run: `pipeline.environment`
+    fields = {name: trimmed(value) for name, value in key.fields.items()}
     for name, value in fields.items():
-        if not value and name == "api_key":
-            raise UserError(f"The key for {provider} is empty.", "", "Enter the key.")
-        if not (value.isascii() and value.isprintable()):
-            raise UserError(f"The field {name} of the key for {provider} holds a character that no key holds.", "",
-                            "Copy the key once more, without blanks or line breaks inside.")
+        if name not in PLAIN_FIELDS and (value or name == "api_key"):
+            clean_key(value, f"key for {provider}" if name == "api_key" else f"field {name} of the key for {provider}")
     os.environ.pop("ANTHROPIC_AUTH_TOKEN", None)
     return {name: value for name, value in fields.items() if value}
-
-
-def _trim_environment() -> None:
-    for name, value in os.environ.items():
-        if name.endswith(("_API_KEY", "_TOKEN")) or name.startswith("AWS_"):
-            clean = value.strip(_BLANKS)
-            if clean != value:
-                os.environ[name] = clean
 
 
 def _routed(spec: ModelSpec, given: str | None) -> tuple[str, str | None]:
     """The name and address to build; an inspect-ai without its own DeepSeek provider reaches it as a compatible one."""
     from inspect_ai._util.registry import registry_lookup
 
-    base_url = (spec.base_url or given or "").rstrip("/") or None
+    base_url = address_of(spec.model, spec.base_url or given)
     if spec.model.startswith("deepseek/") and registry_lookup("modelapi", "inspect_ai/deepseek") is None:
-        return f"openai-api/{spec.model}", base_url or os.environ.get("DEEPSEEK_BASE_URL") or DEEPSEEK_URL
+        return f"openai-api/{spec.model}", base_url or DEEPSEEK_URL
     return spec.model, base_url
 
 

@@ -3,16 +3,14 @@
 Quotes only what a JSON body gives as its message; a page of text or HTML is never passed on.
 """
 
-import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
-from urllib.parse import quote
 
 from pipeline.core.json_in import FROM_PROVIDER, BadJson, read_json
 
@@ -25,31 +23,6 @@ ECHO = 20
 """Letters and digits in a row, about four words, that make a provider's words a copy of the request."""
 _SIGN = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]|.", re.S)
 _WAIT = re.compile(r"(?:try again|retry)(?: in| after)? ((?:\d+(?:\.\d+)? ?(?:ms|[smhd])[a-z]*[ ,]*(?:and )?)+)", re.I)
-
-
-class Redactor:
-    """Takes the run's secrets, and anything that looks like a key, out of a text."""
-
-    _SHAPES = re.compile(
-        r"\b(?:sk|pk|rk|gsk|hf|xai|key|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}|\bAIza[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}"
-        r"|(?i:bearer)\s+[^\s\"',;}\]]+"
-    )
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        found: set[str] = set()
-        for secret in (s for s in secrets if len(s) >= 6):
-            found |= {secret, quote(secret, safe=""), json.dumps(secret)[1:-1], base64.b64encode(secret.encode()).decode()}
-        # A provider may cut the key it echoes: a long beginning goes with whatever is left of the key behind it.
-        starts = [re.escape(s[: max(10, len(s) // 2)]) + r"[\w\-.+/=*…]*" for s in found if len(s) >= 16]
-        whole = [re.escape(s) for s in found]
-        self._secrets = re.compile("|".join(sorted(whole, key=len, reverse=True) + starts)) if found else None
-
-    def __call__(self, text: str) -> str:
-        return self._SHAPES.sub("[key]", self.secrets(text))
-
-    def secrets(self, text: str) -> str:
-        """The text without the secrets themselves; what only looks like a key stays."""
-        return text if self._secrets is None else self._secrets.sub("[key]", text)
 
 
 def without_request(words: str, request: str) -> str:

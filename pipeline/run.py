@@ -17,6 +17,9 @@ from typing import Any
 
 from pipeline import __version__, events, heap
 from pipeline.admission import Admission
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
+from pipeline.core.written import guard_logs, unguard_logs
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
@@ -25,8 +28,8 @@ from pipeline.data.choose import choose, sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
+from pipeline.environment import clean_environment
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
@@ -110,6 +113,8 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
         UserError: the data cannot be used, nothing is chosen, or a setting does not fit another.
     """
     _check_models(spec)
+    clean_environment(spec)
+    Credentials(hf_token=hf_token).stay_out_of(spec, machine_secrets(os.environ))
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
     chosen = tuple(choose(data.tasks, spec))
@@ -149,8 +154,12 @@ class Session:
     evaluator: Evaluator | None = None
     _ended: int = 0
 
+    def __post_init__(self) -> None:
+        self.redact = Redactor([*self.credentials.secrets(), *machine_secrets(os.environ)])
+
     def say(self, event: Any) -> None:
-        """Hand an event on, and keep the view current."""
+        """Hand an event on, its free texts without secrets, and keep the view current."""
+        event = events.redacted(event, self.redact)
         self.fold.apply(event)
         self.sink(event)
         if isinstance(event, events.TaskFinished):
@@ -180,9 +189,9 @@ class Session:
         ledger = Ledger(self.places.ledger)
         remember(self.plan.data.tasks, self.places.private)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
-                    timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
-        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
-        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped)
+                    timeout=spec.call_timeout, redact=self.redact, stop_grace=self.stop_grace)
+        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped, self.redact)
+        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped, self.redact)
         admission = Admission(meter, door, self.plan.estimate.judge.per_call)
         self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, admission, self.say,
                                    spec.verdict_retries, spec.verdict_parser)
@@ -201,8 +210,9 @@ class Session:
                 self.say(call_event(entry))
 
 
-def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool) -> RoleModel:
-    model = build(spec, key, run.max_connections)
+def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool,
+          redact: Redactor) -> RoleModel:
+    model = build(spec, key, run.max_connections, redact)
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel(role, model, price, most)
 
@@ -245,6 +255,7 @@ def execute(session: Session) -> RunView:
         UserError: the run cannot start.
     """
     evaluator = session.open()
+    guard_logs(session.redact)
     try:
         _inspect_eval(session, evaluator)
         status, reason = _ending(session, evaluator)
@@ -252,6 +263,7 @@ def execute(session: Session) -> RunView:
         status, reason = "stopped", "The run was interrupted."
     finally:
         evaluator.door.ledger.close()
+        unguard_logs(session.redact)
     _leftovers(session, evaluator)
     session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
     return session.fold.view

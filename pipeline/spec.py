@@ -5,22 +5,24 @@ Never holds a key, a base URL with credentials, or a person's name (`RunSpec`). 
 
 import hashlib
 import json
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from pipeline.core.address import clean_address
+from pipeline.core.secret_names import secret_place
 from pipeline.errors import UserError
 
 SOLVER_DEFAULTS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 4096}
 JUDGE_DEFAULTS: dict[str, Any] = {"reasoning_tokens": 1024}
-_KEY_HEADER = re.compile(r"authorization|cookie|api[-_]?key|token|secret", re.I)
 PINNED = "pinned"
 """Beside a key: the one IP address that its endpoint's name may stand for."""
+PLAIN_FIELDS = frozenset({"base_url", "region_name", PINNED})
+"""Fields of a provider that are no secrets."""
 REFERENCE_JUDGE = "bedrock/us.anthropic.claude-sonnet-4-6"
 
 
@@ -32,7 +34,7 @@ class ModelSpec(BaseModel):
         base_url: address of a custom endpoint, without credentials, or None for the provider's own.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     model: str
     config: dict[str, Any] = Field(default_factory=dict)
@@ -41,9 +43,14 @@ class ModelSpec(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _no_credentials(cls, url: str | None) -> str | None:
-        if url and (urlsplit(url).username or urlsplit(url).password or urlsplit(url).query):
-            raise ValueError("a base URL must not carry credentials or a query")
+        if url:
+            clean_address(url if "://" in url else f"https://{url}")  # kept as written: a recorded spec keeps its digest
         return url
+
+    @field_validator("model")
+    @classmethod
+    def _no_key_as_name(cls, model: str) -> str:
+        return _without_secret(model, "model's name")
 
     @field_validator("config")
     @classmethod
@@ -54,11 +61,17 @@ class ModelSpec(BaseModel):
 
     @field_validator("config")
     @classmethod
-    def _no_key_in_headers(cls, config: dict[str, Any]) -> dict[str, Any]:
-        headers = config.get("extra_headers")
-        if isinstance(headers, dict) and any(_KEY_HEADER.search(str(name)) for name in headers):
-            raise ValueError("a key must not be given as a header: it would stand in the spec and in the log")
-        return config
+    def _no_key_in_settings(cls, config: dict[str, Any]) -> dict[str, Any]:
+        return _without_secret(config, "setting")
+
+
+def _without_secret(value: Any, what: str) -> Any:
+    """The value, where no key stands in it: the spec, the journal and the log that hold it are shown to others."""
+    if (place := secret_place(value)) is not None:
+        named = f"The {what} {place}" if isinstance(value, dict) else f"The {what}"
+        raise UserError(f"{named} holds a key, a token or a password.", "It would stand in the run's record and in its log.",
+                        "Take it out. A key is given in the form's own field, or in the environment of the command line.")
+    return value
 
 
 class RunSpec(BaseModel):
@@ -72,7 +85,7 @@ class RunSpec(BaseModel):
         max_cost: USD over solver and judge together; None means no money cap.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     source: Literal["demo", "hub", "local"] = "demo"
     repo: str = ""
@@ -101,6 +114,11 @@ class RunSpec(BaseModel):
     max_tokens: int | None = Field(default=None, ge=0)
     allow_missing_resources: bool = False
     pilot: bool = False
+
+    @field_validator("repo", "revision", "prompt_revision")
+    @classmethod
+    def _no_key_as_source(cls, text: str) -> str:
+        return _without_secret(text, "data source")
 
     @model_validator(mode="after")
     def _reasoning_excludes_temperature(self) -> "RunSpec":
@@ -149,8 +167,23 @@ class Credentials:
 
     def secrets(self) -> list[str]:
         """Every secret string of at least 6 characters, for redaction."""
-        values = [*self.solver.fields.values(), *self.judge.fields.values(), self.hf_token or ""]
+        fields = [*self.solver.fields.items(), *self.judge.fields.items(), ("hf_token", self.hf_token or "")]
+        values = [value for name, value in fields if name not in PLAIN_FIELDS]
         return sorted({v for v in values if len(v) >= 6}, key=len, reverse=True)
+
+    def stay_out_of(self, spec: RunSpec, others: Iterable[str] = ()) -> None:
+        """Check that no secret was given as a setting too.
+
+        Args:
+            others: secrets beside these.
+
+        Raises:
+            UserError: one was; it is not quoted.
+        """
+        text = spec.canonical()
+        if any(len(s) >= 10 and not s.isalpha() and s in text for s in (*self.secrets(), *others)):
+            raise UserError("A setting holds one of the run's own keys.", "It would stand in the run's record and in its log.",
+                            "Take it out of the settings.")
 
     def to_json(self) -> dict[str, Any]:
         """For the pipe to the worker, and nothing else."""

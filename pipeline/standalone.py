@@ -3,6 +3,7 @@
 The one door, the cap and the verdicts are the same as everywhere; there is no journal, and no resume beyond inspect's own.
 """
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from inspect_ai.solver import Solver, solver
 from rich.markup import escape
 
 from pipeline.admission import Admission
+from pipeline.core.address import clean_address
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
 from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
+from pipeline.environment import address_of
 from pipeline.errors import UserError
 from pipeline.eval import build_parser, spec_of
 from pipeline.events import DifferenceFound
-from pipeline.faults import Redactor
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
@@ -69,11 +73,26 @@ def _plan(given: dict[str, Any], model: Model) -> Plan:
 def _of_inspect(model: Model, given: dict[str, Any]) -> dict[str, Any]:
     """What inspect's own flags decide: the solver's settings, the judge of `--model-role`, connections, retries, timeout."""
     config = model.config.merge(active_generate_config())
-    found: dict[str, Any] = {"solver": ModelSpec(model=str(model), config={**SOLVER_DEFAULTS, **_settings(config)})}
+    found: dict[str, Any] = {"solver": _spec(model, {**SOLVER_DEFAULTS, **_settings(config)})}
     if (grader := _grader()) is not None:
-        found["judge"] = ModelSpec(model=str(grader), config=_settings(grader.config))
+        found["judge"] = _spec(grader, _settings(grader.config))
     transport = {field: getattr(config, name, None) for name, field in TRANSPORT.items()}
     return found | {field: n for field, n in transport.items() if n is not None and field not in given}
+
+
+def _spec(model: Model, config: dict[str, Any]) -> ModelSpec:
+    """What inspect's own flags made of a model, where no key stands in what inspect writes into its log.
+
+    Raises:
+        UserError: one does, or the address holds a route that its client adds by itself.
+    """
+    given = {k: v for k, v in model.model_args.items() if k != "api_key" and not k.startswith("aws_")}  # inspect leaves these out
+    ModelSpec(model=str(model), config=given)
+    asked = getattr(model, "explicit_base_url", None)
+    address = address_of(str(model), asked, "address of --model-base-url")
+    if asked and address and address != clean_address(asked):
+        raise UserError(f"The address of {model} holds a part that its client adds by itself.", "", f"Give {address}.")
+    return ModelSpec(model=str(model), config=config, base_url=address)
 
 
 def _settings(config: GenerateConfig) -> dict[str, Any]:
@@ -104,7 +123,8 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
     folder = tempfile.TemporaryDirectory(prefix="l2bench-")
     door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=_say,
-                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout, redact=Redactor())
+                connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout,
+                redact=_redactor(solver_model))
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
     judge = _judge(spec, plan, meter.capped)
     solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])
@@ -121,7 +141,9 @@ def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
 
 
 def _redactor(model: Model) -> Redactor:
-    return Redactor([str(getattr(model.api, "api_key", None) or "")])
+    """Of the secrets of this machine, and of the keys that inspect's own flags gave its models."""
+    given = [str(getattr(m.api, "api_key", None) or "") for m in (model, _grader()) if m is not None]
+    return Redactor([*given, *machine_secrets(os.environ)])
 
 
 def _bind(evaluator: Evaluator, plan: Plan) -> Solver:

@@ -7,12 +7,14 @@ import functools
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from urllib.request import getproxies
 
 from pipeline import incoming
+from pipeline.core.redact import Redactor
 from pipeline.core.text import safe_record, safe_text
-from pipeline.faults import Exchange, Redactor
+from pipeline.faults import Exchange
 from pipeline.incoming import UnreadableAnswer
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
@@ -57,8 +59,8 @@ class Tap:
             return
         self._headers(exchange, response.status_code, response.headers)
         if "text/event-stream" in response.headers.get("content-type", ""):
-            status = response.status_code
-            incoming.clean_stream(response, lambda raw: self._clean(status, raw), exchange.refuse)
+            shapes = response.status_code >= 400
+            incoming.clean_stream(response, lambda raw: self._clean(shapes or b'"error"' in raw, raw), exchange.refuse)
             return
         raw = b"?"
         try:
@@ -112,14 +114,13 @@ class Tap:
 
     def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
         exchange.status = status
-        exchange.headers = {k.lower(): safe_text(str(v)) for k, v in headers.items()
+        exchange.headers = {k.lower(): safe_text(self.redact(str(v))) for k, v in headers.items()
                             if k.lower() in _KEPT or "ratelimit" in k.lower()}
 
-    def _clean(self, status: int, raw: bytes) -> bytes:
-        # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
-        take_out = self.redact if status >= 400 or b'"error"' in raw else self.redact.secrets
+    def _clean(self, shapes: bool, raw: bytes) -> bytes:
         text = raw.decode("utf-8", "replace")
-        return raw if (clean := take_out(text)) == text else clean.encode()
+        clean = self.redact(text) if shapes else self.redact.secrets(text)
+        return raw if clean == text else clean.encode()
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
         """Take a body into the exchange.
@@ -127,9 +128,13 @@ class Tap:
         Raises:
             UnreadableAnswer: it cannot be read.
         """
-        raw = self._clean(exchange.status or 0, raw)
+        # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
+        shapes = (exchange.status or 0) >= 400 or b'"error"' in raw
+        raw = self._clean(shapes, raw)
         exchange.text = safe_text(raw[:300].decode("utf-8", "replace"))
-        exchange.body = incoming.read_answer(raw)
+        body = incoming.read_answer(raw)
+        # JSON may write any sign of a key as an escape; what it stands for is looked at too.
+        exchange.body = self.redact.value(body, shapes) if b"\\" in raw else body
         exchange.text = ""
 
 
@@ -184,14 +189,30 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, seen: b
             result = raised
         output = result[0] if isinstance(result, tuple) else result
         if not isinstance(output, Exception):
-            if seen:
-                return result
-            return (safe_record(output), *result[1:]) if isinstance(result, tuple) else safe_record(output)
+            if not isinstance(result, tuple):
+                return _safe(output, redact, seen)
+            return _safe(output, redact, seen), *map(partial(_call_without_keys, redact), result[1:])
         if (exchange := current.get()) is not None:
             exchange.error = output
         return CallError(safe_text(redact(str(output)))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
+
+
+def _safe(output: Any, redact: Redactor, seen: bool) -> Any:
+    """An answer without keys in any of its texts, whole ones of a stream included; made safe where no hook has `seen` it."""
+    made = output.model_dump()
+    clean = redact.value(made)
+    output = output if clean is made else type(output).model_validate(clean)
+    return output if seen else safe_record(output)
+
+
+def _call_without_keys(redact: Redactor, call: Any) -> Any:
+    """Inspect's record of a call, its response without keys; a request of ours holds none."""
+    for name in ("response", "error"):
+        if (found := getattr(call, name, None)) is not None and (clean := redact.value(found)) is not found:
+            setattr(call, name, clean)
+    return call
 
 
 def _aws_session(api: Any) -> Any:

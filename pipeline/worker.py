@@ -9,9 +9,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.redact import Redactor
+from pipeline.core.secret_names import machine_secrets
+from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, to_line
-from pipeline.faults import Redactor
 from pipeline.ledger import from_data
 from pipeline.run import Session, Switch, execute, prepare
 from pipeline.spec import Credentials, Places, RunSpec
@@ -69,7 +71,8 @@ def work(order: dict[str, Any], events_out: int, orders_in: int) -> int:
     pipe, switch = Pipe(events_out), Switch()
     threading.Thread(target=_listen, args=(orders_in, switch), daemon=True).start()
     credentials = Credentials.from_json(order.get("credentials") or {})
-    redact = Redactor(credentials.secrets())
+    redact = Redactor([*credentials.secrets(), *machine_secrets(os.environ)])
+    guard_logs(redact)
     try:
         return _run(order, credentials, pipe, switch)
     except UserError as error:

@@ -8,8 +8,8 @@ import os
 import re
 import socket
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from pipeline.core.address import read_address
 from pipeline.errors import UserError
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -81,71 +81,18 @@ def resolve(url: str, allow_private: bool | None = None) -> Address:
         raise UserError("An address of your own cannot be used on this hosted page.", "",
                         f"Run the app on your own machine, or set {CUSTOM_SETTING} in the settings of your copy of it.")
     private = private_allowed() if allow_private is None else allow_private
-    scheme, host, port, path = _parts(url)
-    numbers = _numeric(host, private)
-    found = [numbers] if numbers else _lookup(host, port)
+    parts = read_address(url)
+    numbers = _numeric(parts.host, private)
+    found = [numbers] if numbers else _lookup(parts.host, parts.port)
     for ip in found:
         _refuse(ip, private)
-    host = str(numbers) if numbers else host
-    shown = f"[{host}]" if ":" in host else host
-    default = port == {"http": 80, "https": 443}[scheme]
-    return Address(f"{scheme}://{shown}{'' if default else f':{port}'}{path}", host, port, str(found[0]))
+    host = str(numbers) if numbers else parts.host
+    return Address(parts.url(host), host, parts.port, str(found[0]))
 
 
 def pinned_address(url: str, allow_private: bool | None = None) -> str:
     """The IP to connect to for this URL, checked; connect to it and not to the name."""
     return resolve(url, allow_private).pinned
-
-
-def _parts(url: str) -> tuple[str, str, int, str]:
-    """Scheme, host (lower case, ASCII), port and normalised path."""
-    text = url.strip() if isinstance(url, str) else ""
-    if not text:
-        raise UserError("Enter the address of the endpoint.", "For example http://localhost:8000/v1.")
-    if re.search(r"[\s\\]|[\x00-\x1f\x7f]", text):
-        raise UserError("The address holds a blank, a backslash or a control character.", "", "Type it again.")
-    try:
-        split = urlsplit(text)
-        port = split.port
-    except ValueError:
-        raise UserError("The address cannot be read.", "For example https://host.example:8000/v1.") from None
-    if split.scheme not in ("http", "https") or "://" not in text:
-        raise UserError("The address must start with http:// or https://.", "Other schemes are not opened.")
-    if "@" in split.netloc:
-        raise UserError("The address holds a user name or password.", "A key belongs in its own field.", "Take it out.")
-    if "?" in text or "#" in text:
-        raise UserError("The address holds a query or a fragment.", "Only scheme, host, port and path are used.")
-    if port == 0:
-        raise UserError("The port is 0.", "A port between 1 and 65535.")
-    port = port or {"http": 80, "https": 443}[split.scheme]
-    return split.scheme, _host(split.hostname or ""), port, _path(split.path)
-
-
-def _path(path: str) -> str:
-    segments = [s for s in path.split("/") if s]
-    if any(s in (".", "..") or "%2e" in s.lower() for s in segments):
-        raise UserError("The address climbs out of its own path.", "A plain path such as /v1.")
-    return "".join(f"/{s}" for s in segments)
-
-
-def _host(raw: str) -> str:
-    host = raw.rstrip(".").lower()
-    if not host or "%" in host:
-        raise UserError("The address names no host.", "For example https://host.example/v1.")
-    if ":" in host:
-        return host
-    try:
-        # Names in other letters, full-width digits among them, become what the resolver would make of them.
-        return host if host.isascii() else _idna(host)
-    except (UnicodeError, ValueError):
-        raise UserError("The host name cannot be read.", "Letters, digits, dots and hyphens.") from None
-
-
-def _idna(host: str) -> str:
-    import unicodedata
-
-    plain = unicodedata.normalize("NFKC", host).replace("\u3002", ".").lower()
-    return plain if plain.isascii() else plain.encode("idna").decode("ascii")
 
 
 def _numeric(host: str, private: bool) -> IP | None:

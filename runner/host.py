@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipeline.core.written import guard_logs, unguard_logs
 from pipeline.errors import UserError
 from pipeline.events import RunStarted, Status
 from pipeline.report.view import RunView
@@ -47,11 +48,13 @@ class Host:
 
     def open(self) -> None:
         """Start the engine in the background, and the beat that writes journals and wakes watchers."""
+        guard_logs(self._redact)
         self.engine.start_in_background()
         self.spawn(beat(lambda: list(self.live.values()), self._disk_trouble, self._weigh))
 
     async def close(self) -> None:
         """End the engine; what was going on is marked interrupted."""
+        unguard_logs(self._redact)
         for run in self.live.values():
             run.why = run.why or ("interrupted", RESTARTED)
         await self.engine.close()
@@ -179,7 +182,7 @@ class Host:
             log.exception("the end of a run could not be written")
         if meta := self._store.metas.get(run.key):
             self._store.save(replace(meta, ended=time.time(), card=card(run.view)))
-        run.secrets.clear()
+        run.forget_keys()
         self.live.pop(run.key, None)
         self._on_settled(run)
         run.settled = True

@@ -5,15 +5,14 @@ stream still means the same after a restart.
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from pipeline.events import Event, RunFinished, Status, from_line, to_line
+from pipeline.core.redact import Redactor
+from pipeline.events import Event, RunFinished, Status, redacted, to_line
 from pipeline.report.view import RunView
 from runner.folded import Folded
 from runner.store import Journal, size_of
@@ -47,7 +46,7 @@ class LiveRun(Watched):
 
     Attributes:
         token: names the stretch on the engine's pipe.
-        secrets: what must not get into the journal; forgotten at the exit.
+        redact: takes this run's keys out of a text; forgets them at the exit.
         why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
         gone: set once the worker has exited and everything is written.
     """
@@ -55,7 +54,7 @@ class LiveRun(Watched):
     def __init__(self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str]) -> None:
         super().__init__(folded, settled=False)
         self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
-        self.secrets = _forms(secrets)
+        self.redact = Redactor(secrets)
         self.journal = Journal(folder / "events.jsonl")
         self.why: tuple[Status, str] | None = None
         self.stopping = False
@@ -78,18 +77,13 @@ class LiveRun(Watched):
             self.ended = True
             if self.why:
                 event = event.model_copy(update={"status": self.why[0], "reason": self.why[1]})
-        line = to_line(event)
-        if any(secret in line for secret in self.secrets):
-            line = self.redact(line)
-            event = from_line(line)
-        self.journal.append(line)
+        event = redacted(event, self.redact)
+        self.journal.append(to_line(event))
         self.folded.apply(event)
 
-    def redact(self, text: str) -> str:
-        """The text without this run's keys."""
-        for secret in self.secrets:
-            text = text.replace(secret, "[key removed]")
-        return text
+    def forget_keys(self) -> None:
+        """The run has exited: nothing more of it can come."""
+        self.redact = Redactor()
 
     def end(self, status: Status, reason: str) -> None:
         """Say how the stretch ended, if it has not been said."""
@@ -135,12 +129,3 @@ async def beat(
                 trouble(run, error)
             except Exception:
                 log.exception("a live run could not be flushed")
-
-
-def _forms(secrets: list[str]) -> list[str]:
-    """A secret as it is, inside JSON, inside JSON that a text quotes, and inside a URL; the longest first."""
-    forms = set()
-    for secret in secrets:
-        once = json.dumps(secret)[1:-1]
-        forms |= {secret, once, json.dumps(once)[1:-1], quote(secret, safe="")}
-    return sorted(forms, key=len, reverse=True)

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from pipeline.core.keys import clean_key
 from pipeline.errors import UserError
 from runner.providers.catalogue import hosts, provider
 from runner.providers.entry import Call
-from runner.providers.keys import clean_key
 from runner.providers.wire import Unreachable, post, send
 from runner.vault import Vault
 

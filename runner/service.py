@@ -130,6 +130,7 @@ class RunService:
             UserError: a limit is reached, or the engine does not start.
         """
         await self.open()
+        credentials.stay_out_of(spec)
         refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         self.limits.check_size(spec)
         self._check_start(owner)

@@ -14,11 +14,11 @@ from pipeline.replies import provider_words, signs
 from runner.providers.calls import Route, route
 from runner.providers.catalogue import provider
 from runner.providers.entry import Provider
-from runner.providers.keys import clean_fields, clean_key, redactor, wrong_provider
+from runner.providers.keys import clean_fields, redactor, wrong_provider
 from runner.providers.models import ModelList, ModelLists, gone, read_list
 from runner.providers.wire import Reply, Unreachable, send
 
-__all__ = ["KeyCheck", "check_key", "clean_key", "free_tier_warning"]
+__all__ = ["KeyCheck", "check_key", "free_tier_warning"]
 
 Status = Literal["valid", "refused", "no_credit", "no_access", "wrong_provider", "unreachable", "malformed"]
 

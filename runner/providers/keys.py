@@ -1,23 +1,19 @@
-"""What a pasted key may look like, whose key it is by its shape, and how secrets are taken out of a text.
+"""The fields of a provider, each cleaned, and whose key one is by its shape.
 
 Never sends anything, and never puts any part of a key into a message.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from pipeline.core.address import clean_address, served_address
+from pipeline.core.keys import clean_key, trimmed
+from pipeline.core.redact import Redactor
 from pipeline.errors import UserError
-from pipeline.faults import Redactor
+from pipeline.spec import PLAIN_FIELDS
 from runner.providers.entry import KeyField, Provider
-
-LONGEST = 8192
-"""Characters; session tokens of AWS run to some two thousand."""
-
-_UNSEEN = "\u115f\u1160\u3164\u2800\ufe0f"
-_QUOTES = "\"'`\u2018\u2019\u201c\u201d"
 
 
 @dataclass(frozen=True)
@@ -51,49 +47,6 @@ SHAPES: tuple[Shape, ...] = (
 )
 
 
-def clean_key(raw: str | None, label: str = "key") -> str:
-    """The key without the blanks, line ends and invisible characters that copying leaves at its ends.
-
-    Raises:
-        UserError: nothing is left, or a character inside cannot belong to a key; its place and kind are named.
-    """
-    text = raw if isinstance(raw, str) else ""
-    start, end = 0, len(text)
-    while start < end and _invisible(text[start]):
-        start += 1
-    while end > start and _invisible(text[end - 1]):
-        end -= 1
-    key = text[start:end]
-    if not key:
-        raise UserError("Enter a key." if label == "key" else f"Enter the {label}.")
-    if len(key) > LONGEST:
-        raise UserError(f"The {label} is {len(key)} characters long.", f"At most {LONGEST}.", "Copy only the key.")
-    for place, char in enumerate(key, 1):
-        if not "!" <= char <= "~" or char in _QUOTES:
-            raise UserError(f"The {label} has {_kind(char)} at position {place} of {len(key)}.",
-                            "A key holds letters, digits and signs of plain ASCII.", "It was not sent. Copy it again.")
-    return key
-
-
-def _invisible(char: str) -> bool:
-    return char.isspace() or unicodedata.category(char) in ("Cf", "Cc", "Zs", "Zl", "Zp") or char in _UNSEEN
-
-
-def _kind(char: str) -> str:
-    if char == " ":
-        return "a blank"
-    if char in "\r\n\u2028\u2029":
-        return "a line break"
-    if char == "\t":
-        return "a tab"
-    if char in _QUOTES:
-        return "a quotation mark"
-    if _invisible(char):
-        name = unicodedata.name(char, "control character").lower()
-        return f"an invisible character ({name}, U+{ord(char):04X})"
-    return "a character outside plain ASCII"
-
-
 def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
     """The entry's own fields, each cleaned; others are left out, and an optional one that is empty too.
 
@@ -103,9 +56,9 @@ def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for spec in entry.fields:
         raw = fields.get(spec.name)
-        if spec.optional and not (isinstance(raw, str) and any(not _invisible(c) for c in raw)):
+        if spec.optional and not trimmed(raw):
             continue
-        value = _clean(spec, raw)
+        value = _clean(spec, raw, entry.prefix)
         if spec.pattern and not re.fullmatch(spec.pattern, value):
             hint = f"For example {spec.hint}." if spec.hint else ""
             raise UserError(f"The {_lower_first(spec.label)} cannot be read.", hint)
@@ -113,7 +66,9 @@ def clean_fields(entry: Provider, fields: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _clean(spec: KeyField, raw: str | None) -> str:
+def _clean(spec: KeyField, raw: str | None, prefix: str) -> str:
+    if spec.name == "base_url":
+        return served_address(clean_address(raw), f"{prefix}/")
     return clean_key(raw, "key" if spec.name == "api_key" else _lower_first(spec.label))
 
 
@@ -158,8 +113,5 @@ def _at_home(shape: Shape, home: str) -> bool:
 
 
 def redactor(fields: Mapping[str, str]) -> Redactor:
-    """Takes these secrets, their percent-encoded form and anything shaped like a key out of a text."""
-    from urllib.parse import quote
-
-    secrets = [v for k, v in fields.items() if k not in ("base_url", "region_name")]
-    return Redactor(sorted({*secrets, *(quote(s, safe="") for s in secrets)}, key=len, reverse=True))
+    """Takes these secrets, and anything shaped like a key, out of a text."""
+    return Redactor(value for name, value in fields.items() if name not in PLAIN_FIELDS)

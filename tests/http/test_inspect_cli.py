@@ -49,7 +49,7 @@ def test_inspects_own_flags_and_its_grader_are_in_the_list_of_differences(fake, 
     assert result.returncode == 0, result.stderr
     (info,) = list_eval_logs(str(tmp_path / "logs"))
     metadata = read_eval_log(info, header_only=True).eval.metadata
-    assert {"solver temperature 0.7", f"another judge: {JUDGE}", "judge temperature 0.3", "judge without a reasoning budget"} \
+    assert {"solver temperature 0.7", f"judge at an address of its own: {JUDGE}", "judge temperature 0.3", "judge without a reasoning budget"} \
         <= set(metadata["differences"])
     assert metadata["spec"]["max_connections"] == 3
     assert fake.received("solver")[0]["body"]["temperature"] == 0.7 and fake.received("judge")[0]["body"]["temperature"] == 0.3

@@ -138,7 +138,7 @@ def test_names_with_slashes_and_colons_reach_the_provider_as_they_are(fake, tmp_
 
 
 def test_a_key_given_as_a_header_is_refused_since_the_spec_is_public():
-    with pytest.raises(ValueError, match="header"):
+    with pytest.raises(UserError, match="header"):
         ModelSpec(model=SOLVER, config={"extra_headers": {"Authorization": f"Bearer {CANARY}"}})
     assert ModelSpec(model=SOLVER, config={"extra_headers": {"X-Title": "l2-bench"}}).config
 

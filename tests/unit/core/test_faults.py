@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.faults import Exchange, Redactor, classify, refused_parameter, wait_asked
+from pipeline.core.redact import Redactor
+from pipeline.faults import Exchange, classify, refused_parameter, wait_asked
 from pipeline.replies import without_request
 
 REDACT = Redactor(["canary-key-123456"])

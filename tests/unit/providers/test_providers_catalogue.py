@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pipeline.core.keys import clean_key
 from pipeline.errors import UserError
 from pipeline.spec import REFERENCE_JUDGE, ModelSpec, ProviderKey
 from runner.providers.catalogue import NO_KEY, PROVIDERS, hosts, provider
 from runner.providers.entry import Call
 from runner.providers.judges import ANOTHER, JudgeOption, judge_options, known_model, stability
-from runner.providers.keys import clean_key, redactor
+from runner.providers.keys import redactor
 from runner.providers.models import bundled
 from runner.providers.names import credentials_for, inspect_model_name, provider_of, split_model_name
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.redact import Redactor
 from pipeline.cost.priors import priors
 from pipeline.events import DataRecord, PromptRecord
-from pipeline.faults import Exchange, Redactor, classify
+from pipeline.faults import Exchange, classify
 from pipeline.report.comparability import differences
 from pipeline.spec import ModelSpec, RunSpec
 from ui.words import HERE
@@ -21,7 +22,8 @@ SHIPPED = ("es", "zh-CN")
 SPEAKERS = ("pipeline/faults.py", "pipeline/judging/evaluate.py", "pipeline/cost/estimate_words.py", "pipeline/report/compare.py",
             "pipeline/run.py", "pipeline/worker.py", "runner/host.py", "runner/limits.py", "runner/providers/check.py",
             "runner/providers/probe.py", "runner/probing.py", "pipeline/fault_words.py", "runner/providers/keys.py", "runner/providers/names.py", "ui/form.py",
-            "pipeline/core/json_in.py", "pipeline/incoming.py", "runner/requests.py")
+            "pipeline/core/json_in.py", "pipeline/incoming.py", "runner/requests.py", "pipeline/core/keys.py", "pipeline/core/address.py",
+            "runner/addresses.py")
 """The modules whose sentences reach a visitor's form, live page or result page."""
 
 
