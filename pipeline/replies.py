@@ -3,7 +3,6 @@
 Quotes only what a JSON body gives as its message; a page of text or HTML is never passed on.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping
