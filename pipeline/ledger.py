@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from pipeline.core import lock
 from pipeline.cost.usage import Usage
 from pipeline.events import Role
 
@@ -52,9 +53,10 @@ class Entry:
 
 @dataclass
 class Ledger:
-    """Append-only file of calls, and what an earlier stretch of the run left in it.
+    """Append-only file of calls, and what an earlier stretch of the run left in it. One process at a time has it open.
 
     Raises:
+        lock.Held: another process makes the calls of this run.
         OSError: the file cannot be written.
     """
 
@@ -62,7 +64,7 @@ class Ledger:
     entries: dict[CallId, list[Entry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = lock.take(self.path.with_name("ledger.lock"), "Another process makes the calls of this run")
         self.earlier_tries: dict[str, int] = {}
         for entry in read_ledger(self.path):
             self.entries.setdefault(entry.id, []).append(entry)
@@ -102,8 +104,19 @@ class Ledger:
         return max((e.attempt for e in self.entries.get(call, ())), default=0) + 1
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let another process have it."""
         self._file.close()
+        self.lock.release()
+
+
+def hold_run(run_dir: Path) -> lock.Lock:
+    """The lock of whoever writes a run's journal; a run of the page has its worker hold the ledger's besides.
+
+    Raises:
+        lock.Held: another process works on this run.
+        OSError: the folder cannot be written.
+    """
+    return lock.take(run_dir / "private" / "run.lock", "Another process works on this run")
 
 
 _SAVED = tuple(f.name for f in fields(Entry) if f.name not in ("id", "attempt", "usage"))

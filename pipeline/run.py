@@ -146,6 +146,7 @@ class Session:
     earlier: tuple[Entry, ...] = ()
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
+    ledger: Ledger | None = None
     _ended: int = 0
 
     def say(self, event: Any) -> None:
@@ -171,12 +172,13 @@ class Session:
         """Build models, ledger, meter and door.
 
         Raises:
-            UserError: a model cannot be built, or the cap cannot hold because a price is unknown.
+            UserError: another process makes the calls of this run, a model cannot be built, or the cap cannot hold because a
+            price is unknown.
         """
         spec, keys = self.plan.spec, self.credentials
         meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
-        ledger = Ledger(self.places.ledger)
+        self.ledger = ledger = Ledger(self.places.ledger)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
                     timeout=spec.call_timeout, redact=Redactor(keys.secrets()), stop_grace=self.stop_grace)
         solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped)
@@ -242,17 +244,24 @@ def execute(session: Session) -> RunView:
     Raises:
         UserError: the run cannot start.
     """
-    evaluator = session.open()
     try:
-        _inspect_eval(session, evaluator)
-        status, reason = _ending(session, evaluator)
-    except KeyboardInterrupt:
-        status, reason = "stopped", "The run was interrupted."
+        evaluator = session.open()
+        status, reason = _evaluated(session, evaluator)
     finally:
-        evaluator.door.ledger.close()
+        if session.ledger is not None:
+            session.ledger.close()
     _leftovers(session, evaluator)
     session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
     return session.fold.view
+
+
+def _evaluated(session: Session, evaluator: Evaluator) -> tuple[str, str]:
+    """Evaluate; the status and the reason that the run ends with."""
+    try:
+        _inspect_eval(session, evaluator)
+    except KeyboardInterrupt:
+        return "stopped", "The run was interrupted."
+    return _ending(session, evaluator)
 
 
 def _inspect_eval(session: Session, evaluator: Evaluator) -> None:

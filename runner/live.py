@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pipeline.core.lock import Lock
 from pipeline.events import Event, RunFinished, Status, from_line, to_line
 from pipeline.report.view import RunView
 from runner.folded import Folded
@@ -46,14 +47,18 @@ class LiveRun(Watched):
     """One stretch of a run, from its start or resume to its exit.
 
     Attributes:
+        held: the lock of the run's folder.
         token: names the stretch on the engine's pipe.
         secrets: what must not get into the journal; forgotten at the exit.
         why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
         gone: set once the worker has exited and everything is written.
     """
 
-    def __init__(self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str]) -> None:
+    def __init__(
+        self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str], held: Lock
+    ) -> None:
         super().__init__(folded, settled=False)
+        self.held = held
         self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
         self.secrets = _forms(secrets)
         self.journal = Journal(folder / "events.jsonl")
