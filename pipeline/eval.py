@@ -232,6 +232,7 @@ def _held_run(args: argparse.Namespace, plan: Any, places: Places, fresh: bool) 
         with open_to_append(places.journal) as journal:
             session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
                               stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
+            progress.earlier = session.fold.view
             execute(session)
     except UserError:
         if fresh:
@@ -277,7 +278,8 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     if args.json:
         print(json.dumps(result_data(view, session.places, code), ensure_ascii=False))
     else:
-        print("\n".join(result_lines(view, session.places, list(session.evaluator.lost.values()))))
+        lost = [r for r in session.evaluator.lost.values() if view.attempts[r.task.key, r.epoch].outcome is r.outcome]
+        print("\n".join(result_lines(view, session.places, lost)))
     return code
 
 

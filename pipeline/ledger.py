@@ -70,6 +70,7 @@ class Ledger:
             self.entries.setdefault(entry.id, []).append(entry)
             if (call := entry.id).role == "judge":
                 self.earlier_tries[call.task] = max(call.verdict_try, self.earlier_tries.get(call.task, 0))
+        self._told: dict[str, int] = {}
         self._fresh: dict[tuple[str, int], list[CallId]] = {}
         self.resumed = bool(self.entries)
         self._file = open_to_append(self.path)
@@ -99,9 +100,16 @@ class Ledger:
         """The answer this call already has, or None."""
         return next((e for e in self.entries.get(call, ()) if not e.fault), None)
 
+    def told(self, id: str) -> None:
+        """Take in, from the journal, a call that this file has lost: its number is not given to another one."""
+        call, _, attempt = id.rpartition("/")
+        if attempt.isdigit():
+            self._told[call] = max(int(attempt), self._told.get(call, 0))
+
     def next_attempt(self, call: CallId) -> int:
         """1, or one more than the last time it left."""
-        return max((e.attempt for e in self.entries.get(call, ())), default=0) + 1
+        told = self._told.get(call.text(0).rpartition("/")[0], 0)
+        return max([told, *(e.attempt for e in self.entries.get(call, ()))]) + 1
 
     def close(self) -> None:
         """Close the file, and let another process have it."""

@@ -32,6 +32,7 @@ from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import Entry, Ledger
 from pipeline.models import build, generate_config
 from pipeline.report.comparability import cap_differences, differences
+from pipeline.report.repeats import NOT_TRIED, adds
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
@@ -134,7 +135,8 @@ def _check_models(spec: RunSpec) -> None:
 
 @dataclass
 class Session:
-    """One stretch of a run: the door, the evaluator and what was said so far. `earlier` holds calls from before its start."""
+    """One stretch of a run: the door, the evaluator and what was said so far, by earlier stretches too, as far as the
+    journal holds it. `earlier` holds calls from before the run's start."""
 
     plan: Plan
     places: Places
@@ -147,16 +149,19 @@ class Session:
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
     ledger: Ledger | None = None
-    _ended: int = 0
+    ended: set[tuple[str, int]] = field(default_factory=set)
 
     def say(self, event: Any) -> None:
-        """Hand an event on, and keep the view current."""
-        self.fold.apply(event)
-        self.sink(event)
+        """Hand an event on, unless the journal says it already, and keep the view current."""
+        new = adds(self.fold, event)
+        if new:
+            self.fold.apply(event)
+            self.sink(event)
         if isinstance(event, events.TaskFinished):
-            self._reestimate()
-            self._ended += 1
-            if self._ended % heap.EVERY == 0:
+            if new:
+                self._reestimate()
+            self.ended.add((event.task, event.epoch))
+            if len(self.ended) % heap.EVERY == 0:
                 heap.give_back()
 
     def _reestimate(self) -> None:
@@ -190,7 +195,15 @@ class Session:
         return self.evaluator
 
     def _carry_over(self, ledger: Ledger, meter: Meter) -> None:
+        """Take up what earlier stretches said and paid; a call that one of the two records lost counts all the same."""
         self.resumed = self.resumed or ledger.resumed
+        paid = {entry.id.text(entry.attempt) for calls in ledger.entries.values() for entry in calls}
+        for event in events.read_journal_file(self.places.journal):
+            self.fold.apply(event)
+            if isinstance(event, events.Call) and event.id not in paid:
+                paid.add(event.id)
+                ledger.told(event.id)
+                meter.carry(event.role, event.cost, 1, (event.input or 0) + (event.output or 0))
         self.say(_started(self.plan, self.resumed))
         for entry in self.earlier:
             ledger.came_back(entry)
@@ -364,8 +377,9 @@ def _leftovers(session: Session, evaluator: Evaluator) -> None:
     else:
         outcome = Outcome.SKIPPED_BY_CAP if closed.cause == "capped" else Outcome.CANCELLED
         reason, tasks = closed.sentence, list(session.plan.chosen)
-    ended = session.fold.view.attempts
+    known = session.fold.view.attempts
     for t in tasks:
         for epoch in range(1, session.plan.spec.epochs + 1):
-            if (a := ended.get((t.key, epoch))) is None or a.outcome is None:
+            a = known.get((t.key, epoch))
+            if (t.key, epoch) not in session.ended and (a is None or a.outcome is None or a.outcome in NOT_TRIED):
                 session.say(events.TaskFinished(t=time.time(), task=t.key, epoch=epoch, outcome=outcome, reason=reason))
