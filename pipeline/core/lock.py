@@ -169,22 +169,6 @@ def _settle(lock: Lock, sure: bool) -> None:
                          "be noticed. Start only one.")
 
 
-def holder_of(path: Path) -> Holder | None:
-    """Who holds the lock at `path`, or None where nobody does. Takes nothing and writes nothing."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        if _flock(descriptor) and is_local(path):
-            return None
-        return _living(path)
-    except BlockingIOError:
-        return _read(descriptor) or Holder()
-    finally:
-        os.close(descriptor)
-
-
 def program() -> str:
     """What this process was started as, without any argument: `python -m pipeline.eval`, `app.py`."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
