@@ -16,6 +16,7 @@ from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
+from runner.service import RunService
 from ui.site import build_app
 
 
@@ -48,15 +49,25 @@ def main() -> int:
         bound = listen(host, int(raw))
         app = build_app(Path(os.environ.get("L2BENCH_HOME") or "data"))
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-        print(f"L2-Bench Live: http://{shown}:{bound.getsockname()[1]}", flush=True)
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
         )
-        asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
+        asyncio.run(_serve(app.state.service, f"http://{shown}:{bound.getsockname()[1]}", uvicorn.Server(config), bound))
     except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"Nothing was started. {error}", file=sys.stderr)
         return 2
     return 0
+
+
+async def _serve(service: RunService, address: str, server: uvicorn.Server, bound: socket.socket) -> None:
+    """Take the data folder first: a server that may not have it ends in words, before anyone is told its address.
+
+    Raises:
+        UserError: another server uses the data folder, or it cannot be written.
+    """
+    await service.open()
+    print(f"L2-Bench Live: {address}", flush=True)
+    await server.serve(sockets=[bound])
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
-KILL_AFTER = 45.0
-"""Seconds from a stop to SIGKILL, for a worker that does not come to its end."""
+from pipeline.core.orphans import die_with_parent
 
 
 @dataclass
@@ -128,8 +127,9 @@ class Engine:
     def _start(self, run: str, size: int) -> None:
         events_in, events_out = os.pipe()
         orders_in, orders_out = os.pipe()
-        pid = os.fork()
+        engine, pid = os.getpid(), os.fork()
         if pid == 0:
+            die_with_parent(engine)
             os.close(events_in)
             os.close(orders_out)
             self._become_worker(size, events_out, orders_in)
@@ -206,6 +206,7 @@ def _read_exactly(fd: int, size: int) -> bytes:
 
 def main() -> None:
     """Entry point. Starts in an empty folder, so that no `.env` and no git checkout is found from here."""
+    die_with_parent()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with tempfile.TemporaryDirectory(prefix="l2bench-engine-") as empty:

@@ -10,10 +10,11 @@ import os
 import shutil
 import signal
 import sys
-import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pipeline import run_folder
 from pipeline.core.address import clean_address
 from pipeline.core.written import KNOWN, guarded
 from pipeline.environment import address_of
@@ -34,8 +35,6 @@ ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judg
 OWN_STOP_GRACE = 5.0
 MAY_CHANGE = ("max_cost", "max_calls", "max_tokens", "max_connections")
 """Settings that may be given anew when a run goes on."""
-PLACES = "private/places.json"
-"""In a run's folder: paths of a local tasks file and of its resources, so that the run can go on by its folder alone."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -209,19 +208,34 @@ def _dry_run(args: argparse.Namespace) -> int:
 def _places(args: argparse.Namespace, run_dir: Path) -> Places:
     """Where the tasks are; a run that goes on finds them where it found them before."""
     csv_path, resources_dir = args.csv_path, args.resources_dir
-    if args.resume and csv_path is resources_dir is None and (run_dir / PLACES).exists():
-        csv_path, resources_dir = (Path(p) if p else None for p in json.loads((run_dir / PLACES).read_text(encoding="utf-8")))
+    if args.resume and csv_path is resources_dir is None:
+        kept = run_folder.kept_places(run_dir)
+        csv_path, resources_dir = (Path(p) if (p := kept.get(n)) else None for n in ("csv_path", "resources_dir"))
     return Places(run_dir, csv_path, resources_dir, eval_dir=run_dir)
 
 
 def _run(args: argparse.Namespace) -> int:
-    from pipeline.ledger import open_to_append
-    from pipeline.run import Session, Switch, execute, prepare
+    from pipeline.run import prepare
 
     spec = _resumed_spec(args) if args.resume else spec_of(args)
-    run_dir = (args.resume or args.log_dir or _fresh_dir(spec)).absolute()
-    places, fresh = _places(args, run_dir), not run_dir.exists()
-    plan = prepare(spec, places)
+    run_dir = (args.resume or args.log_dir or run_folder.fresh_dir(spec)).absolute()
+    with ExitStack() as held:
+        if args.resume:
+            held.enter_context(run_folder.hold(run_dir))
+            spec = _resumed_spec(args)  # as whoever had the folder until now left it
+        places = _places(args, run_dir)
+        plan, fresh = prepare(spec, places), False
+        if not args.resume:  # what cannot be run leaves no folder
+            fresh = run_folder.make(run_dir)
+            held.enter_context(run_folder.hold(run_dir))
+        return _held_run(args, plan, places, fresh)
+
+
+def _held_run(args: argparse.Namespace, plan: Any, places: Places, fresh: bool) -> int:
+    """The run itself, by the one process that may write its folder."""
+    from pipeline.ledger import open_to_append
+    from pipeline.run import Session, Switch, execute
+
     _occupy(places, plan.spec, resume=bool(args.resume))
     for line in note_lines(plan):
         print(line, file=sys.stderr)
@@ -231,10 +245,11 @@ def _run(args: argparse.Namespace) -> int:
         with open_to_append(places.journal) as journal:
             session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
                               stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
+            progress.earlier = session.fold.view
             execute(session)
     except UserError:
         if fresh:
-            shutil.rmtree(run_dir, ignore_errors=True)
+            shutil.rmtree(places.run_dir, ignore_errors=True)
         raise
     finally:
         progress.end()
@@ -276,7 +291,8 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     if args.json:
         print(json.dumps(result_data(view, session.places, code), ensure_ascii=False))
     else:
-        print("\n".join(result_lines(view, session.places, list(session.evaluator.lost.values()))))
+        lost = [r for r in session.evaluator.lost.values() if view.attempts[r.task.key, r.epoch].outcome is r.outcome]
+        print("\n".join(result_lines(view, session.places, lost)))
     return code
 
 
@@ -316,11 +332,6 @@ def _check_unchanged(args: argparse.Namespace, spec: RunSpec) -> None:
                             "Leave the flag out, or start a new run with another --log-dir.")
 
 
-def _fresh_dir(spec: RunSpec) -> Path:
-    name = "".join(c if c.isalnum() or c in "-._" else "_" for c in spec.solver.model)
-    return Path("logs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
-
-
 def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:
     """Make the folder this run's own. The same run in the same folder goes on; another run that said anything is kept.
 
@@ -335,8 +346,7 @@ def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:
         if begun and not resume and path.read_text(encoding="utf-8") != spec.canonical():
             raise UserError(f"{run_dir} holds another run.", "", "Name another --log-dir, or go on with that run by --resume.")
         path.write_text(spec.canonical(), encoding="utf-8")
-        paths = [str(p.absolute()) if p else None for p in (places.csv_path, places.resources_dir)]
-        (run_dir / PLACES).write_text(json.dumps(paths), encoding="utf-8")
+        run_folder.keep_places(places)
     except OSError as error:
         raise UserError(f"{run_dir} cannot be written: {error.strerror}.", "", "Name another --log-dir.") from None
 

@@ -5,6 +5,7 @@ reference, rubric, answer or judge: what may be shown to anyone is decided here,
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -68,7 +69,7 @@ class DataRecord(BaseModel):
 
 
 class RunStarted(_Event):
-    """First event, said again by a resumed run (`resumed` true); the later one replaces the earlier."""
+    """First event, said again by each resume (`resumed` true); the later one replaces the earlier."""
 
     kind: Literal["run_started"] = "run_started"
     spec: dict[str, Any]
@@ -91,7 +92,8 @@ class TaskStarted(_Event):
 
 
 class Call(_Event):
-    """One request that left, after it came back or was given up. `id` is unique in the run; a replay repeats it.
+    """One request that left, after it came back or was given up. `id` is unique in the run, and each is said
+    once; journals of earlier versions repeat them at every resume.
 
     Attributes:
         fault: kind of fault ("rate_limit", "overloaded", "timeout", ...; see `pipeline.faults`) or "" for an answer.
@@ -252,3 +254,13 @@ def read_journal(lines: Iterable[str | bytes]) -> Iterator[Event]:
                 yield from_line(line)
             except ValueError:
                 continue
+
+
+def read_journal_file(path: Path) -> Iterator[Event]:
+    """The events of the journal at `path`; none where there is no such file."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        yield from read_journal(file)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from pipeline.core import lock
 from pipeline.cost.usage import Usage
 from pipeline.events import Role
 
@@ -52,9 +53,10 @@ class Entry:
 
 @dataclass
 class Ledger:
-    """Append-only file of calls, and what an earlier stretch of the run left in it.
+    """Append-only file of calls, and what an earlier stretch of the run left in it. One process at a time has it open.
 
     Raises:
+        lock.Held: another process makes the calls of this run.
         OSError: the file cannot be written.
     """
 
@@ -62,12 +64,13 @@ class Ledger:
     entries: dict[CallId, list[Entry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = lock.take(self.path.with_name("ledger.lock"), "Another process makes the calls of this run")
         self.earlier_tries: dict[str, int] = {}
         for entry in read_ledger(self.path):
             self.entries.setdefault(entry.id, []).append(entry)
             if (call := entry.id).role == "judge":
                 self.earlier_tries[call.task] = max(call.verdict_try, self.earlier_tries.get(call.task, 0))
+        self._told: dict[str, int] = {}
         self._fresh: dict[tuple[str, int], list[CallId]] = {}
         self.resumed = bool(self.entries)
         self._file = open_to_append(self.path)
@@ -97,13 +100,31 @@ class Ledger:
         """The answer this call already has, or None."""
         return next((e for e in self.entries.get(call, ()) if not e.fault), None)
 
+    def told(self, id: str) -> None:
+        """Take in, from the journal, a call that this file has lost: its number is not given to another one."""
+        call, _, attempt = id.rpartition("/")
+        if attempt.isdigit():
+            self._told[call] = max(int(attempt), self._told.get(call, 0))
+
     def next_attempt(self, call: CallId) -> int:
         """1, or one more than the last time it left."""
-        return max((e.attempt for e in self.entries.get(call, ())), default=0) + 1
+        told = self._told.get(call.text(0).rpartition("/")[0], 0)
+        return max([told, *(e.attempt for e in self.entries.get(call, ()))]) + 1
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let another process have it."""
         self._file.close()
+        self.lock.release()
+
+
+def hold_run(run_dir: Path) -> lock.Lock:
+    """The lock of whoever writes a run's journal; a run of the page has its worker hold the ledger's besides.
+
+    Raises:
+        lock.Held: another process works on this run.
+        OSError: the folder cannot be written.
+    """
+    return lock.take(run_dir / "private" / "run.lock", "Another process works on this run")
 
 
 _SAVED = tuple(f.name for f in fields(Entry) if f.name not in ("id", "attempt", "usage"))

@@ -36,6 +36,7 @@ from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import Entry, Ledger
 from pipeline.models import build, generate_config
 from pipeline.report.comparability import cap_differences, differences
+from pipeline.report.repeats import NOT_TRIED, adds
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
 
@@ -140,7 +141,8 @@ def _check_models(spec: RunSpec) -> None:
 
 @dataclass
 class Session:
-    """One stretch of a run: the door, the evaluator and what was said so far. `earlier` holds calls from before its start."""
+    """One stretch of a run: the door, the evaluator and what was said so far, by earlier stretches too, as far as the
+    journal holds it. `earlier` holds calls from before the run's start."""
 
     plan: Plan
     places: Places
@@ -152,20 +154,24 @@ class Session:
     earlier: tuple[Entry, ...] = ()
     fold: Fold = field(default_factory=Fold)
     evaluator: Evaluator | None = None
-    _ended: int = 0
+    ledger: Ledger | None = None
+    ended: set[tuple[str, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.redact = Redactor([*self.credentials.secrets(), *machine_secrets(os.environ)])
 
     def say(self, event: Any) -> None:
-        """Hand an event on, its free texts without secrets, and keep the view current."""
+        """Hand an event on, its free texts without secrets, unless the journal says it already, and keep the view current."""
         event = events.redacted(event, self.redact)
-        self.fold.apply(event)
-        self.sink(event)
+        new = adds(self.fold, event)
+        if new:
+            self.fold.apply(event)
+            self.sink(event)
         if isinstance(event, events.TaskFinished):
-            self._reestimate()
-            self._ended += 1
-            if self._ended % heap.EVERY == 0:
+            if new:
+                self._reestimate()
+            self.ended.add((event.task, event.epoch))
+            if len(self.ended) % heap.EVERY == 0:
                 heap.give_back()
 
     def _reestimate(self) -> None:
@@ -181,12 +187,13 @@ class Session:
         """Build models, ledger, meter and door.
 
         Raises:
-            UserError: a model cannot be built, or the cap cannot hold because a price is unknown.
+            UserError: another process makes the calls of this run, a model cannot be built, or the cap cannot hold because a
+            price is unknown.
         """
         spec, keys = self.plan.spec, self.credentials
         meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
-        ledger = Ledger(self.places.ledger)
+        self.ledger = ledger = Ledger(self.places.ledger)
         remember(self.plan.data.tasks, self.places.private)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
                     timeout=spec.call_timeout, redact=self.redact, stop_grace=self.stop_grace)
@@ -199,7 +206,15 @@ class Session:
         return self.evaluator
 
     def _carry_over(self, ledger: Ledger, meter: Meter) -> None:
+        """Take up what earlier stretches said and paid; a call that one of the two records lost counts all the same."""
         self.resumed = self.resumed or ledger.resumed
+        paid = {entry.id.text(entry.attempt) for calls in ledger.entries.values() for entry in calls}
+        for event in events.read_journal_file(self.places.journal):
+            self.fold.apply(event)
+            if isinstance(event, events.Call) and event.id not in paid:
+                paid.add(event.id)
+                ledger.told(event.id)
+                meter.carry(event.role, event.cost, 1, (event.input or 0) + (event.output or 0))
         self.say(_started(self.plan, self.resumed))
         for entry in self.earlier:
             ledger.came_back(entry)
@@ -254,19 +269,26 @@ def execute(session: Session) -> RunView:
     Raises:
         UserError: the run cannot start.
     """
-    evaluator = session.open()
     guard_logs(session.redact)
     try:
-        _inspect_eval(session, evaluator)
-        status, reason = _ending(session, evaluator)
-    except KeyboardInterrupt:
-        status, reason = "stopped", "The run was interrupted."
+        evaluator = session.open()
+        status, reason = _evaluated(session, evaluator)
     finally:
-        evaluator.door.ledger.close()
+        if session.ledger is not None:
+            session.ledger.close()
         unguard_logs(session.redact)
     _leftovers(session, evaluator)
     session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
     return session.fold.view
+
+
+def _evaluated(session: Session, evaluator: Evaluator) -> tuple[str, str]:
+    """Evaluate; the status and the reason that the run ends with."""
+    try:
+        _inspect_eval(session, evaluator)
+    except KeyboardInterrupt:
+        return "stopped", "The run was interrupted."
+    return _ending(session, evaluator)
 
 
 def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
@@ -369,8 +391,9 @@ def _leftovers(session: Session, evaluator: Evaluator) -> None:
     else:
         outcome = Outcome.SKIPPED_BY_CAP if closed.cause == "capped" else Outcome.CANCELLED
         reason, tasks = closed.sentence, list(session.plan.chosen)
-    ended = session.fold.view.attempts
+    known = session.fold.view.attempts
     for t in tasks:
         for epoch in range(1, session.plan.spec.epochs + 1):
-            if (a := ended.get((t.key, epoch))) is None or a.outcome is None:
+            a = known.get((t.key, epoch))
+            if (t.key, epoch) not in session.ended and (a is None or a.outcome is None or a.outcome in NOT_TRIED):
                 session.say(events.TaskFinished(t=time.time(), task=t.key, epoch=epoch, outcome=outcome, reason=reason))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UserError
-from pipeline.events import Event, RunStarted
+from pipeline.events import Event, RunStarted, TaskFinished, VerdictGiven
 from pipeline.judging.outcomes import Outcome
 from pipeline.judging.score import task_score
 from pipeline.report.export.bounded import MOST_BYTES, Archive, bad
@@ -108,9 +108,11 @@ def check_journal(events: Iterable[Event]) -> tuple[RunView, list[str]]:
     Raises:
         UserError: there is no start of a run in it.
     """
-    fold, found, plan = Fold(), [], None
+    found: list[str] = []
+    fold, plan, stretch = Fold(), None, _Stretch()
     for event in events:
         fold.apply(event)
+        found += stretch.take(event)
         if isinstance(event, RunStarted):
             if plan is not None and plan != event.tasks:
                 found.append("plan: a resumed stretch of the run has other tasks or criteria than the first")
@@ -123,6 +125,37 @@ def check_journal(events: Iterable[Event]) -> tuple[RunView, list[str]]:
         found += _check_attempt(attempt, weights.get(attempt.task), view)
         view.attempts[at] = _recomputed(attempt, weights.get(attempt.task))
     return view, found
+
+
+class _Stretch:
+    """What one stretch of a run has said; a second, other word on the same thing means that two processes wrote at once.
+
+    A resume may replace what stood before it: an answer whose record was lost is asked for anew.
+    """
+
+    def __init__(self) -> None:
+        self._verdicts: dict[tuple[str, int, str], bool] = {}
+        self._ends: dict[tuple[str, int], tuple[Outcome, float | None]] = {}
+
+    def take(self, event: Event) -> Iterator[str]:
+        """Take one event in; gives what contradicts an earlier one."""
+        if isinstance(event, RunStarted):
+            self.__init__()  # type: ignore[misc]
+        elif isinstance(event, VerdictGiven) and event.verdict is not None:
+            before = self._verdicts.setdefault((event.task, event.epoch, event.criterion), event.verdict)
+            if before is not event.verdict:
+                yield (f"task {event.task}, epoch {event.epoch}: the verdict on {event.criterion} is {before}, and then "
+                       f"{event.verdict}, in one stretch of the run: two processes wrote it at once")
+        elif isinstance(event, TaskFinished):
+            end = event.outcome, event.score
+            before_end = self._ends.setdefault((event.task, event.epoch), end)
+            if before_end != end:
+                yield (f"task {event.task}, epoch {event.epoch}: ended twice in one stretch of the run, as "
+                       f"{_end_words(before_end)} and as {_end_words(end)}: two processes wrote it at once")
+
+
+def _end_words(end: tuple[Outcome, float | None]) -> str:
+    return end[0].value if end[1] is None else f"{end[0].value} ({_number(end[1])})"
 
 
 def _check_plan(view: RunView) -> Iterator[str]:

@@ -19,6 +19,8 @@ from pipeline.run import Session, Switch, execute, prepare
 from pipeline.spec import Credentials, Places, RunSpec
 
 METER_EVERY = 1.0
+OUTLIVE = 8.0
+"""Seconds that a worker may go on without its engine, where the kernel has not ended it with the engine."""
 
 
 class Pipe:
@@ -115,8 +117,11 @@ def _tell_reserved(session: Session, pipe: Pipe) -> None:
 
 def _listen(orders_in: int, switch: Switch) -> None:
     """A line asks for the stop; the end of the pipe means that the engine is gone, and with it everyone who watches."""
-    line = os.read(orders_in, 64)
-    switch.stop() if line else switch.stop("The server went away.")
+    while os.read(orders_in, 64):
+        switch.stop()
+    switch.stop("The server went away.")
+    threading.Event().wait(OUTLIVE)
+    os._exit(4)
 
 
 def _keep_trace(order: dict[str, Any], error: BaseException, redact: Redactor) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipeline.core.lock import Held, Lock
 from pipeline.core.written import guard_logs, unguard_logs
 from pipeline.errors import UserError
 from pipeline.events import RunStarted, Status
+from pipeline.ledger import hold_run
 from pipeline.report.view import RunView
 from pipeline.spec import Credentials, Places, RunSpec
 from runner.engine_link import EngineLink, Message
@@ -68,16 +70,37 @@ class Host:
         """Runs going on of one visitor, by the name that limits count under."""
         return sum(1 for run in self.live.values() if visitor and run.visitor == visitor)
 
+    async def hold(self, key: str) -> Lock:
+        """Make the folder of a run that is not going on this server's.
+
+        Raises:
+            UserError: the run is going on, here or in another process, or it has gone.
+        """
+        if key not in self.live and key in self._store.metas:
+            try:
+                held = await asyncio.to_thread(hold_run, self._store.folder(key))
+            except Held:
+                if key not in self.live:
+                    raise
+            else:
+                if held.note:
+                    log.warning(held.note)
+                if key in self._store.metas:
+                    return held
+                held.release()
+        raise UserError("This run is going on.", "", "Watch it, or stop it first.")
+
     async def launch(
-        self, key: str, folded: Folded, visitor: str, spec: RunSpec, credentials: Credentials, order: dict[str, Any]
+        self, key: str, folded: Folded, visitor: str, spec: RunSpec, credentials: Credentials, order: dict[str, Any], held: Lock
     ) -> None:
-        """Hand a run to the engine. `order` holds places, earlier calls, prices and whether it is resumed.
+        """Hand a run to the engine. `order` holds places, earlier calls, prices and whether it is resumed; `held` is the
+        lock of its folder, let go when the run is settled.
 
         Raises:
             UserError: the engine does not take it; the run is then marked failed.
         """
         folder = self._store.folder(key)
-        run = LiveRun(key, secrets.token_hex(8), folder, folded, visitor, credentials.secrets())
+        run = LiveRun(key, secrets.token_hex(8), folder, folded, visitor, credentials.secrets(), held)
         self.live[key] = self._tokens[run.token] = run
         order["places"] = {**order["places"], "run_dir": str(folder.resolve())}
         try:
@@ -183,6 +206,7 @@ class Host:
         if meta := self._store.metas.get(run.key):
             self._store.save(replace(meta, ended=time.time(), card=card(run.view)))
         run.forget_keys()
+        run.held.release()
         self.live.pop(run.key, None)
         self._on_settled(run)
         run.settled = True

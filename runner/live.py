@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.lock import Lock
 from pipeline.core.redact import Redactor
 from pipeline.events import Event, RunFinished, Status, redacted, to_line
 from pipeline.report.view import RunView
@@ -45,14 +46,18 @@ class LiveRun(Watched):
     """One stretch of a run, from its start or resume to its exit.
 
     Attributes:
+        held: the lock of the run's folder.
         token: names the stretch on the engine's pipe.
         redact: takes this run's keys out of a text; forgets them at the exit.
         why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
         gone: set once the worker has exited and everything is written.
     """
 
-    def __init__(self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str]) -> None:
+    def __init__(
+        self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str], held: Lock
+    ) -> None:
         super().__init__(folded, settled=False)
+        self.held = held
         self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
         self.redact = Redactor(secrets)
         self.journal = Journal(folder / "events.jsonl")

@@ -5,6 +5,7 @@ in memory, until the run has exited. All methods belong to one event loop.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.core.lock import Held
 from pipeline.errors import UserError
 from pipeline.judging.outcomes import RETRIABLE
 from pipeline.ledger import Entry, to_data
@@ -137,21 +139,16 @@ class RunService:
         secret, digest = sharing.new_secret(), sharing.owner_digest(self.store.salt, owner.hf_user)
         folded = Folded()
         folded.view.spec, folded.view.spec_digest = spec.model_dump(mode="json"), spec.digest
-        meta = Meta(
-            key=sharing.key_of(secret),
-            created=time.time(),
-            source=spec.source,
-            owner=digest,
-            bound=bool(digest),
-            card=card(folded.view),
-        )
+        key, facts = sharing.key_of(secret), card(folded.view)
+        meta = Meta(key=key, created=time.time(), source=spec.source, owner=digest, bound=bool(digest), card=facts)
         places = _paths(places_extra)
         if meta.bound and spec.source == "hub":  # a shared Hub cache would hand gated files to whoever comes next
             places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
         order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
+        held = await self.host.hold(meta.key)
         try:
-            await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order)
+            await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order, held)
         except UserError:
             self.store.remove(meta.key)  # nobody has its link
             raise
@@ -185,17 +182,21 @@ class RunService:
             raise UserError("What this run needs to go on is not here.", "", "Start it anew.")
         spec = _changed(spec, changes or {})
         refuse_ungated(spec, credentials, owner.hf_user, places_extra)
-        folded = (await self.watch(key)).folded
-        if key in self.host.live or key not in self.store.metas:
-            raise UserError("This run is going on.", "", "Watch it, or stop it first.")
-        self._check_start(owner)
-        view = folded.view
-        view.status, view.reason, view.finished = "running", "", None
-        folded.wire.touch()
-        places = self.store.places(key) | _paths(places_extra)
-        self.store.reopen(key, spec, places, card(view))
+        held = await self.host.hold(key)
+        try:
+            self._forget(key)  # another process may have written to its folder since it was folded
+            folded = (await self.watch(key)).folded
+            self._check_start(owner)
+            view = folded.view
+            view.status, view.reason, view.finished = "running", "", None
+            folded.wire.touch()
+            places = self.store.places(key) | _paths(places_extra)
+            self.store.reopen(key, spec, places, card(view))
+        except BaseException:
+            held.release()
+            raise
         order = {"places": places, "live": live_prices, "resume": True}
-        await self.host.launch(key, folded, owner.counted_as, spec, credentials, order)
+        await self.host.launch(key, folded, owner.counted_as, spec, credentials, order, held)
 
     async def stop(self, rid: str, hf_user: str | None = None) -> None:
         """Ask a run to stop; the order has left when this returns. A run that is not going on stays as it is.
@@ -353,6 +354,8 @@ class RunService:
     async def _delete(self, meta: Meta) -> None:
         if run := self.host.live.get(meta.key):
             await self.host.kill(run)
+        elif not meta.pulled:
+            (await self.host.hold(meta.key)).release()
         if meta.public_id:
             self.mirroring.remove(meta.public_id)
         self._forget(meta.key)
@@ -368,7 +371,8 @@ class RunService:
         for meta in list(self.store.metas.values()) if keep else ():
             old = (meta.ended or meta.created) < now - keep
             if old and meta.key not in self.host.live and not meta.shared(now):
-                await self._delete(meta)
+                with contextlib.suppress(Held):  # another process works on it
+                    await self._delete(meta)
 
     async def _sweep(self) -> None:
         while True:

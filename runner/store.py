@@ -14,16 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.core import lock
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, read_journal, to_line
+from pipeline.ledger import hold_run
 from pipeline.spec import RunSpec
 from runner.folded import Folded, card
 from runner.sharing import Meta, is_key
-
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
 
 RESTARTED = "The server restarted; finished tasks are kept."
 TAIL = 1 << 16
@@ -84,16 +81,18 @@ class Store:
         self.home = home
         self.runs = home / "runs"
         self.runs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = _hold(home / "service.lock")
+        self.lock = lock.take(
+            home / "service.lock", "Another server uses this data folder", "Stop it, or set L2BENCH_HOME to another folder."
+        )
+        if self.lock.note:
+            log.warning(self.lock.note)
         self.salt = _salt(home / "salt")
         self.metas: dict[str, Meta] = {}
         self._public: dict[str, str] = {}
 
     def close(self) -> None:
         """Let another server use the home."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self.lock.release()
 
     def folder(self, key: str) -> Path:
         """A run's folder.
@@ -114,8 +113,12 @@ class Store:
             elif is_key(folder.name):
                 try:
                     self._remember(_read_meta(folder))
-                    if self._seal(folder):
-                        cut.append(folder.name)
+                    if self._open_end(folder):
+                        with hold_run(folder):
+                            if self._seal(folder):
+                                cut.append(folder.name)
+                except lock.Held as error:
+                    log.warning("a run is not this server's for now: %s", error)
                 except OSError:
                     log.exception("a run folder cannot be read")
         return cut
@@ -200,11 +203,13 @@ class Store:
         if meta.public_id:
             self._public[meta.public_id] = meta.key
 
+    def _open_end(self, folder: Path) -> bool:
+        meta = self.metas[folder.name]
+        return not (meta.pulled or (meta.ended is not None and (folder / "events.jsonl").exists()))
+
     def _seal(self, folder: Path) -> bool:
         """End a run that has no last event; a run that ended is only marked as ended. Whether it was cut."""
         meta, path = self.metas[folder.name], folder / "events.jsonl"
-        if meta.pulled or (meta.ended is not None and path.exists()):
-            return False
         last = next(_last_events(path), None)
         cut = not isinstance(last, RunFinished)
         if not isinstance(last, RunFinished):
@@ -269,22 +274,3 @@ def _salt(path: Path) -> bytes:
     if not path.exists():
         write_atomically(path, secrets.token_hex(32))
     return path.read_text().strip().encode()
-
-
-def _hold(path: Path) -> int | None:
-    """Lock a file for the life of this process; None where the file system knows no locks."""
-    if fcntl is None:
-        return None
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise UserError(
-            "Another server uses this data folder.",
-            "One server at a time.",
-            "Stop the other one, or set L2BENCH_HOME to another folder.",
-        ) from None
-    except OSError:  # a mounted bucket may have no locks
-        pass
-    return descriptor

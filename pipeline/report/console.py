@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from pipeline.cost.estimate import estimate_summary_lines
 from pipeline.cost.meter import dollars
 from pipeline.events import RunFinished, RunStarted, TaskFinished, Waiting
+from pipeline.judging.outcomes import RETRIABLE
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
@@ -26,17 +27,21 @@ class Progress:
         self.out, self.terminal = out, out.isatty()
         self.done, self.planned, self.total, self.scored = 0, 0, 0.0, 0
         self._last, self._wait, self._seen = 0.0, "", set[tuple[str, int]]()
+        self.earlier = RunView()
+        """The run so far; what it holds of tasks that are not taken up again is not told a second time."""
 
     def event(self, event: Any) -> None:
         """Take in what the run said."""
         match event:
             case RunStarted():
                 self.planned = len(event.tasks) * int(event.spec.get("epochs", 1))
+                for a in self.earlier.attempts.values():
+                    if a.outcome is not None and a.outcome not in RETRIABLE:
+                        self._ended(a.task, a.epoch, a.score)
+                if self.done:
+                    self._show(self.done == self.planned)
             case TaskFinished() if (event.task, event.epoch) not in self._seen:
-                self._seen.add((event.task, event.epoch))
-                self.done += 1
-                if event.score is not None:
-                    self.scored, self.total = self.scored + 1, self.total + event.score
+                self._ended(event.task, event.epoch, event.score)
                 self._wait = ""
                 self._show(self.done == self.planned)
             case Waiting():
@@ -44,6 +49,12 @@ class Progress:
                 self._show(False)
             case RunFinished():
                 self._wait = ""
+
+    def _ended(self, task: str, epoch: int, score: float | None) -> None:
+        self._seen.add((task, epoch))
+        self.done += 1
+        if score is not None:
+            self.scored, self.total = self.scored + 1, self.total + score
 
     def _show(self, always: bool) -> None:
         mean = f" · mean {100 * self.total / self.scored:.1f} %" if self.scored else ""

@@ -1,7 +1,7 @@
 """RunView = fold(events): the state of a run, for the live page, the result page and every export.
 
-Pure: no clock, no disk. Folding a journal that a resumed run repeats in part gives the same view (calls have ids,
-verdicts and outcomes are keyed), so nothing is counted twice.
+Pure: no clock, no disk. A journal says each call once; folding an old one, in which every resume repeated what stood
+before, gives the same view all the same (calls have ids, verdicts and outcomes are keyed): nothing is counted twice.
 """
 
 from collections import Counter
@@ -130,11 +130,11 @@ class RunView:
 
 
 class Fold:
-    """Applies events one by one; `view` is current after each."""
+    """Applies events one by one; `view` is current after each, `calls` holds the ids of the calls that were told."""
 
     def __init__(self) -> None:
         self.view = RunView()
-        self._calls: set[str] = set()
+        self.calls: set[str] = set()
 
     def apply(self, event: Event) -> None:
         """Take one event in. Unknown tasks and repeated calls change nothing."""
@@ -189,9 +189,9 @@ class Fold:
         return self.view.attempts.setdefault((task, epoch), Attempt(task, epoch))
 
     def _call(self, e: Call) -> None:
-        if e.id in self._calls:
+        if e.id in self.calls:
             return
-        self._calls.add(e.id)
+        self.calls.add(e.id)
         _add(self.view.spend[e.role], e)
         if not e.task:
             _add(self.view.probes[e.role], e)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UserError
+from pipeline.events import from_line
 from pipeline.report.export import bounded
-from pipeline.verify import main, spec_digest, verify
+from pipeline.verify import check_journal, main, spec_digest, verify
 from tests.made_runs import Made, made_spec
 from tests.unit.export.kit import journal, lines, made_folder, made_zip, packed, unpacked
 
@@ -78,6 +79,21 @@ def lenient(events: list[dict[str, Any]]) -> None:
     verdict["strict"] = False
 
 
+def two_verdicts(events: list[dict[str, Any]]) -> None:
+    at = events.index(verdict := first(events, "verdict", verdict=False))
+    events.insert(at, {**verdict, "verdict": True, "strict": True})
+
+
+def two_ends(events: list[dict[str, Any]]) -> None:
+    at = events.index(end := first(events, "task_finished", outcome="scored"))
+    events.insert(at, {**end, "score": end["score"] + 0.5})
+
+
+def other_verdict_after_a_resume_that_ran_beside(events: list[dict[str, Any]]) -> None:
+    verdict = first(events, "verdict", verdict=True)
+    events[1:1] = [{**events[0], "resumed": True}, {**verdict, "verdict": False, "strict": False}]
+
+
 JOURNAL_CHANGES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "a verdict": (flip, "recomputed from weights and verdicts"), "a score": (raise_score, "recomputed from weights and verdicts"),
     "an outcome": (hide_failure, "counts.solver_empty"), "a weight": (other_weight, "recomputed from weights and verdicts"),
@@ -85,6 +101,9 @@ JOURNAL_CHANGES: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] =
     "a difference": (drop_difference, "differences"),
     "the spend": (cheaper, "spend.solver.cost"), "a verdict less": (lost_verdict, "verdicts are missing"),
     "the strict reading": (lenient, "the strict rule read"),
+    # R1: two processes on one folder left contradicting verdicts and two means, and verify agreed with the later ones.
+    "two verdicts": (two_verdicts, "the verdict on"), "two ends of a task": (two_ends, "ended twice in one stretch"),
+    "a second process": (other_verdict_after_a_resume_that_ran_beside, "two processes wrote it at once"),
 }
 
 
@@ -103,6 +122,16 @@ def test_a_change_in_the_journal_is_found_and_named(tmp_path: Path, name: str) -
     path.write_bytes(packed(members))
     found = verify(path)
     assert any(words in line for line in found), found
+
+
+def test_a_resume_may_replace_the_verdict_of_a_call_whose_record_was_lost(tmp_path: Path) -> None:
+    folder = made_folder(tmp_path, tasks=1, faults=0.0)
+    events = journal((folder / "events.jsonl").read_bytes())
+    other = {**first(events, "verdict"), "verdict": not first(events, "verdict")["verdict"]}
+    events[1:1] = [{**other, "strict": other["verdict"]}, {"kind": "run_finished", "status": "interrupted"},
+                   {**events[0], "resumed": True}]
+    view, found = check_journal([from_line(json.dumps(e)) for e in events])
+    assert not found and view.resumes == 1
 
 
 def test_a_journal_with_one_byte_more_is_found(tmp_path: Path) -> None:
