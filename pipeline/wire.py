@@ -40,6 +40,7 @@ class Tap:
     async def on_request(self, request: Any) -> None:
         """An httpx request is about to leave. Its Host header, and the name that TLS checks, stay the endpoint's own."""
         self._leaves(lambda: request.content)
+        request.extensions = {**request.extensions, "trace": self._traced(request.extensions.get("trace"))}
         if self.pinned:
             request.extensions = {**request.extensions, "sni_hostname": request.url.host}
             request.url = request.url.copy_with(host=self.pinned)
@@ -58,6 +59,26 @@ class Tap:
         clean = without_odd_usage(exchange.body, clean)
         if clean is not raw:
             response._content = clean
+
+    @staticmethod
+    def _traced(other: Any) -> Any:
+        """Notes whether bytes of the request were written, as httpx's connections tell it; `other` hears it too.
+
+        A question to a proxy for its way through (CONNECT) holds nothing of the request.
+        """
+        exchange = current.get()
+
+        async def trace(event: str, info: dict[str, Any]) -> None:
+            if exchange is not None:
+                exchange.traced = True
+                if event.endswith(".send_request_headers.started"):
+                    exchange.went = exchange.went or getattr(info.get("request"), "method", b"") != b"CONNECT"
+                elif event.endswith(".send_request_headers.failed") and "LocalProtocol" in type(info.get("exception")).__name__:
+                    exchange.went = False  # refused by the client's own rules for a header, so never written
+            if other is not None:
+                await other(event, info)
+
+        return trace
 
     def aws_request(self, request: Any, **_: Any) -> None:
         """A request of botocore is about to leave."""
@@ -128,22 +149,29 @@ def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
     if getattr(api, "l2bench_watched", False):
         return
     api.l2bench_watched = True
+    hooked = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
     elif (session := _aws_session(api)) is not None:
-        session.register("before-send.bedrock-runtime", tap.aws_request)
-        session.register("response-received.bedrock-runtime", tap.aws_response)
+        for service in ("bedrock-runtime", "sagemaker-runtime"):
+            session.register(f"before-send.{service}", tap.aws_request)
+            session.register(f"response-received.{service}", tap.aws_response)
     elif hasattr(api, "model_client"):
         _lend_google(api, tap)
-    lend = _lend_mistral(api, tap) if type(api).__module__.endswith("mistral") else None
-    api.generate = _guarded(api, redact, lend)
+    else:
+        hooked = False
+    if (lend := _lend_mistral(api, tap) if type(api).__module__.endswith("mistral") else None) is not None:
+        hooked = True
+    api.generate = _guarded(api, redact, lend, hooked)
 
 
-def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
+def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, hooked: bool) -> Any:
     generate = api.generate
 
     @functools.wraps(generate)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
+        if (exchange := current.get()) is not None:
+            exchange.hooked = hooked
         if lend is not None:  # Mistral's provider makes its client anew for each call, from these arguments
             api.model_args["async_client"] = lend()
         try:
@@ -153,7 +181,7 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None) -> Any:
         output = result[0] if isinstance(result, tuple) else result
         if not isinstance(output, Exception):
             return result
-        if (exchange := current.get()) is not None:
+        if exchange is not None:
             exchange.error = output
         return CallError(redact(str(output))[:2000]), None  # inspect takes a returned exception for a raised one
 
