@@ -73,13 +73,22 @@ def _bad_region(region: str, placed: bool) -> str:
     shown = ascii(region[:40])
     try:
         validate_region_name(region)
-        session = _aws_session()
-        known = placed or any(region in session.get_available_regions("bedrock-runtime", name) for name in _PARTITIONS)
     except BotoCoreError:
         return f"{shown} cannot be an AWS region"
-    if not known and nothing_there(f"https://bedrock-runtime.{region}.amazonaws.com"):
-        return f"there is no AWS region {shown} with this service"
-    return ""
+    if placed or _known(region) or not nothing_there(f"https://bedrock-runtime.{region}.amazonaws.com"):
+        return ""
+    return f"there is no AWS region {shown}, or it has no Bedrock"
+
+
+def _known(region: str) -> bool:
+    """Whether it stands in botocore's own tables; what is wrong with a profile is said where credentials are looked for."""
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        session = _aws_session()
+        return any(region in session.get_available_regions("ec2", name) for name in _PARTITIONS)
+    except BotoCoreError:
+        return True
 
 
 def _no_credentials() -> str:
