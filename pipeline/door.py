@@ -25,14 +25,16 @@ from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
 from pipeline.replies import without_request
 from pipeline.reported import reported_cost, reported_usage
+from pipeline.unsent import departed, unsent
 
 FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter.
 At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
 SHORTEST_ASKED = 0.2
 """Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
-KEY_LIMITS = 3
-"""Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
+IN_A_ROW = {"key_limit": (3, "capped"), "not_sent": (3, "failed")}
+"""Calls in a row that may end in these faults, and how the run ends then: one dear call may pass a key's own spending
+limit, and one text may be more than a client can send, where the next is not; several in a row will not pass."""
 
 Prompt = Callable[[], list[ChatMessage]]
 
@@ -84,7 +86,7 @@ class Door:
         self.on_answer: Callable[[Entry], None] = lambda entry: None
         self._under_way: set[asyncio.Timeout] = set()
         self._settled = asyncio.Event()
-        self._key_limits = 0
+        self._in_a_row: dict[str, int] = {}
 
     def close(self, cause: str, sentence: str) -> None:
         """Let no further call leave. The first cause stands."""
@@ -132,18 +134,16 @@ class Door:
                 return Answer(entry, output)  # type: ignore[arg-type]
             if not self._adapt(role, fault, changed):
                 if not fault.again or attempt - first >= self.retries:
-                    raise self._failed(told(fault, role.role, self.ledger.entries.get(call, ())))
+                    raise self._failed(told(fault, role.role, self.ledger.entries.get(call, ()), attempt - first + 1))
                 await self._wait(role, fault, attempt - first + 1)
             attempt += 1
 
     def _failed(self, fault: Fault) -> CallFailed:
-        """What the call ends with; the run ends with it where no further call can succeed.
-
-        One dear call may be over a key's own limit where cheaper ones are not; several in a row end the run.
-        """
-        self._key_limits += fault.kind == "key_limit"
-        if fault.stops_run or self._key_limits >= KEY_LIMITS:
-            self.close("failed" if fault.stops_run else "capped", fault.sentence)
+        """What the call ends with; the run ends with it where no further call can succeed."""
+        most, cause = IN_A_ROW.get(fault.kind, (0, ""))
+        self._in_a_row[fault.kind] = self._in_a_row.get(fault.kind, 0) + 1
+        if fault.stops_run or most and self._in_a_row[fault.kind] >= most:
+            self.close("failed" if fault.stops_run else cause, fault.sentence)
         return CallFailed(fault)
 
     async def _once(
@@ -153,9 +153,18 @@ class Door:
         reservation = await self._reserve(role, worst, slot)
         self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
         started = time.monotonic()
-        messages = prompt()
-        exchange, output, error = await self._send(role, messages, slot)
+        exchange = Exchange(look=not role.looked, left=slot.left)
+        try:
+            messages = prompt()
+            output, error = await self._send(role, messages, exchange)
+        except BaseException as ended:  # cancelled from outside: what has not left will not leave any more
+            if not departed(exchange, ended):
+                self._never_left(call, attempt, reservation)
+            raise
         fault = _fault_in(exchange, output, error, self.redact, messages)
+        if not departed(exchange, error):
+            self._never_left(call, attempt, reservation)
+            return Entry(call, attempt), None, fault
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
@@ -176,11 +185,17 @@ class Door:
         if fault is None:
             self._say_unsent(role, exchange)
             self.pace.answered()
-            self._key_limits = 0
+            self._in_a_row.clear()
             self.on_answer(entry)
         elif fault.kind in ("rate_limit", "overloaded"):
             self.pace.limited(fault.wait)
         return entry, output, fault
+
+    def _never_left(self, call: CallId, attempt: int, reservation: Any) -> None:
+        """Not a byte of it left: it costs nothing, and it is no call."""
+        self.meter.release(reservation, sent=False)
+        self.ledger.never_left(call, attempt)
+        self._settled.set()
 
     async def _reserve(self, role: RoleModel, worst: Worst, slot: Slot) -> Any:
         """Reserve the worst case; wait for calls under way to settle before giving up."""
@@ -199,19 +214,18 @@ class Door:
             await self.settled()
 
     async def _send(
-        self, role: RoleModel, prompt: list[ChatMessage], slot: Slot
-    ) -> tuple[Exchange, ModelOutput | None, BaseException | None]:
-        exchange = Exchange(look=not role.looked, left=slot.left)
+        self, role: RoleModel, prompt: list[ChatMessage], exchange: Exchange
+    ) -> tuple[ModelOutput | None, BaseException | None]:
         token = wire.current.set(exchange)
         try:
             async with asyncio.timeout(self.timeout) as limit:
                 self._under_way.add(limit)
                 output = await role.model.generate(prompt)
-            return exchange, output, None
+            return output, None
         except Exception as error:  # noqa: BLE001 - every SDK has its own; classified below
             if not exchange.headers:
                 exchange.headers = headers_of(exchange.error or error)
-            return exchange, None, error
+            return None, error
         finally:
             self._under_way.discard(limit)
             wire.current.reset(token)
@@ -277,6 +291,8 @@ def _fault_in(
     def public(words: str) -> str:
         return without_request(words, "\n".join(message.text for message in sent))
 
+    if not departed(exchange, error):
+        return unsent(exchange, error, redact, public)
     if output is not None and output.choices and output.stop_reason == "content_filter":
         return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
     if exchange.status is not None and exchange.status >= 400:

@@ -7,54 +7,28 @@ import os
 
 from pipeline.core.address import clean_address, served_address
 from pipeline.core.keys import clean_key, trimmed
+from pipeline.needs import Needs, needs_of, plain
 from pipeline.spec import RunSpec
 
-LAST_ADDRESS = "INSPECT_EVAL_MODEL_BASE_URL"
-"""Inspect's last resort for the address of any model."""
 _AWS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION",
         "AWS_DEFAULT_REGION")
 _AWS_ADDRESSES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
-_KEYS: dict[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "google/vertex": ("VERTEX_API_KEY",), "grok": ("XAI_API_KEY", "GROK_API_KEY"), "hf-inference-providers": ("HF_TOKEN",),
-    "hf": ("HF_TOKEN",), "bedrock": _AWS, "sagemaker": _AWS, "anthropic/bedrock": _AWS, "demo": (), "mockllm": (), "none": (),
-    "azureai": ("AZURE_API_KEY", "AZUREAI_API_KEY", "AZUREAI_ENDPOINT_KEY"),
-    "cf": ("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
-}
-_ADDRESSES: dict[str, tuple[str, ...]] = {
-    "openai/azure": ("AZUREAI_OPENAI_BASE_URL", "AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", LAST_ADDRESS),
-    "anthropic/bedrock": ("ANTHROPIC_BEDROCK_BASE_URL", "BEDROCK_ANTHROPIC_BASE_URL", LAST_ADDRESS),
-    "anthropic/vertex": ("ANTHROPIC_VERTEX_BASE_URL", "VERTEX_ANTHROPIC_BASE_URL", LAST_ADDRESS),
-    "google/vertex": ("GOOGLE_VERTEX_BASE_URL", "VERTEX_BASE_URL", LAST_ADDRESS),
-    "grok": ("XAI_BASE_URL", "GROK_BASE_URL", LAST_ADDRESS), "bedrock": ("BEDROCK_BASE_URL", LAST_ADDRESS, *_AWS_ADDRESSES),
-    "sagemaker": _AWS_ADDRESSES[1:], "cf": ("CLOUDFLARE_BASE_URL", LAST_ADDRESS), "hf-inference-providers": (),
-    "azureai": ("AZURE_ENDPOINT_URL", "AZUREAI_ENDPOINT_URL", "AZUREAI_BASE_URL", LAST_ADDRESS),
-    "demo": (), "mockllm": (), "none": (), "hf": (),
-}
-"""Variables that inspect's providers and the vendors' clients read, in their order, where it is not PROVIDER_API_KEY and
-PROVIDER_BASE_URL. By provider, or by provider/service."""
 
 
 def key_names(model: str) -> tuple[str, ...]:
     """The variables that may hold the key of a model with this whole name."""
-    provider, service, name = _service(model)
-    if service == "azure":
-        return f"AZUREAI_{provider.upper()}_API_KEY", f"AZURE_{provider.upper()}_API_KEY"
-    return _KEYS.get(f"{provider}/{service}") or _KEYS.get(provider, (f"{name}_API_KEY",))
+    needs = _needs(model)
+    return (*needs.key, *(_AWS if needs.account == "aws" else ()))
 
 
 def address_names(model: str) -> tuple[str, ...]:
     """The variables that may hold the address of a model with this whole name, in the order they are read."""
-    provider, service, name = _service(model)
-    if service == "azure" and f"{provider}/azure" not in _ADDRESSES:
-        return f"AZUREAI_{provider.upper()}_BASE_URL", f"AZURE_{provider.upper()}_BASE_URL", LAST_ADDRESS
-    return _ADDRESSES.get(f"{provider}/{service}") or _ADDRESSES.get(provider, (f"{name}_BASE_URL", LAST_ADDRESS))
+    needs = _needs(model)
+    return (*needs.address, *(_AWS_ADDRESSES if needs.account == "aws" else ()))
 
 
-def _service(model: str) -> tuple[str, str, str]:
-    provider, _, rest = model.partition("/")
-    service = rest.partition("/")[0] if "/" in rest else ""
-    return provider, service, (service if provider == "openai-api" else provider).upper().replace("-", "_")
+def _needs(model: str) -> Needs:
+    return needs_of(model) or plain(model.partition("/")[0].upper().replace("-", "_"), "")
 
 
 def address_of(model: str, given: str | None, flag: str = "address") -> str | None:

@@ -195,13 +195,15 @@ def _read_env(path: Path) -> None:
 
 
 def _dry_run(args: argparse.Namespace) -> int:
+    from pipeline import ready
     from pipeline.run import prepare
 
     plan = prepare(spec_of(args), _places(args, Path()))
+    because = ready.why_not(plan.spec, Credentials())
     if args.json:
-        print(json.dumps(dry_run_data(plan), ensure_ascii=False))
+        print(json.dumps(dry_run_data(plan, because), ensure_ascii=False))
     else:
-        print("\n".join(dry_run_lines(plan)))
+        print("\n".join(dry_run_lines(plan, because)))
     return 0
 
 

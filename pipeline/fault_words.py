@@ -16,6 +16,8 @@ _DO = {
     "rate_limit": "Lower the number of connections, or go on with the run later.", "overloaded": _LATER, "server_error": _LATER,
     "timeout": _LATER, "broken": _LATER, "bad_answer": "Go on with the run later, or choose another model.",
     "unreachable": "Check the address and the network, then go on with the run.",
+    "setup": "Check the key, the region and the address of this model, then go on with the run.",
+    "not_sent": "Leave this task out, or choose another model.",
     "filtered": "Leave this task out, or choose another model.",
     "too_long": "Leave this task out, or choose a model that reads longer texts.",
     "setting_refused": "Leave this setting empty, or choose another model.",
@@ -24,9 +26,10 @@ _DO = {
 """What to do by kind of fault, where its own sentence does not say so."""
 
 
-def told(fault: Fault, role: Role, entries: Sequence[Entry]) -> Fault:
-    """The fault with a whole sentence; `entries` are all the times that its call left."""
-    times = f" It was tried {len(entries)} times." if len(entries) > 1 else ""
+def told(fault: Fault, role: Role, entries: Sequence[Entry], tries: int = 0) -> Fault:
+    """The fault with a whole sentence; `entries` are all the times that its call left, `tries` those that it was to."""
+    tries = max(tries, len(entries))
+    times = f" It was tried {tries} times." if tries > 1 else ""
     parts = (f"{role.capitalize()}: {fault.sentence}{times}", _DO.get(fault.kind, ""), money_spent(entries))
     return replace(fault, sentence=" ".join(part for part in parts if part))
 

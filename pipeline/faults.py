@@ -25,6 +25,8 @@ class Exchange:
 
     Attributes:
         requests: how many requests left or tried to; the wire lets only the first go.
+        hooked: whether the wire sees this client's requests, so that none seen means none made.
+        traced, went: whether the wire sees the bytes themselves, and whether any of the request were written.
         look: whether the names of the settings in the request are wanted; `sent` then holds them.
         left: called when the request leaves.
         error: the SDK's own exception, in whose place inspect was given one without keys.
@@ -36,6 +38,9 @@ class Exchange:
     body: Any = None
     text: str = ""
     requests: int = 0
+    hooked: bool = True
+    traced: bool = False
+    went: bool = False
     look: bool = False
     sent: frozenset[str] | None = None
     error: BaseException | None = None
@@ -248,13 +253,7 @@ def _without_status(exchange: Exchange, error: BaseException | None, words: str)
             return replace(_by_status(402, words, words, None), status=exchange.status)
         return Fault("server_error", "The provider answered with an error in place of an answer.", exchange.status, again=True)
     if exchange.body is None and re.search(r"Connect|Network|Protocol|Read|Write|EndOfStream|Socket|Payload", names):
-        if exchange.status is None and re.search(r"ConnectError|ConnectTimeout|Refused|ClientConnector|EndpointConnection", names):
-            return Fault("unreachable", "The provider could not be reached.", again=True)
         return Fault("broken", "The connection to the provider broke before the whole answer was there.", again=True)
-    if re.search(r"NoCredentials|PartialCredentials|CredentialRetrieval", names):
-        return Fault("key_refused", "No usable credentials were given for this provider.", stops_run=True)
-    if re.search(r"Prerequisite|ImportError|ModuleNotFound", names):
-        return Fault("setup", f"The provider cannot be used here: {words}", stops_run=True)
     return Fault("bad_answer", "The provider's answer could not be read.", exchange.status, again=True)
 
 

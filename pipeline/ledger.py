@@ -88,6 +88,10 @@ class Ledger:
         known.append(entry)
         self._write(to_data(entry))
 
+    def never_left(self, call: CallId, attempt: int) -> None:
+        """Take back what `sent` noted: not a byte of it left, so it is no call and holds no reserve."""
+        self._write({"id": call.text(attempt), "sent": False})
+
     def forget(self, task: str, epoch: int) -> None:
         """Let go of what this stretch added for a task that has ended; the file keeps it."""
         for call in self._fresh.pop((task, epoch), ()):
@@ -175,8 +179,11 @@ def read_ledger(path: Path) -> Iterator[Entry]:
         for line in lines:
             try:
                 data = json.loads(line)
+                if data.get("sent") is False:
+                    found.pop(data["id"], None)
+                    continue
                 found[data["id"]] = _entry(data, found.get(data["id"]))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 continue
     yield from found.values()
 

@@ -10,6 +10,7 @@ from inspect_ai.model import GenerateConfig, Model, ModelInfo, get_model, get_mo
 from pydantic import ValidationError
 
 from pipeline import lanes, wire
+from pipeline.accounts import aws_region
 from pipeline.core.keys import clean_key, trimmed
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
@@ -29,6 +30,10 @@ BEDROCK_TIMEOUTS = {"read_timeout": LONGEST_CALL, "connect_timeout": int(CONNECT
 ARGUMENTS: dict[str, dict[str, Any]] = {"bedrock": BEDROCK_TIMEOUTS, "hf-inference-providers": {"stream": False}}
 """Model arguments by provider, beside its key's fields."""
 
+REGIONAL = ("bedrock", "sagemaker")
+"""Providers whose client takes a region as an argument."""
+CANNOT = "The model {} cannot be used: "
+"""How the sentence on a model that cannot be built begins."""
 DEEPSEEK_URL = "https://api.deepseek.com/v1"
 
 
@@ -55,6 +60,8 @@ def build(spec: ModelSpec, key: ProviderKey, connections: int, redact: Redactor 
     name, base_url = _routed(spec, fields.get("base_url"))
     try:
         args |= lanes.model_args(name)
+        if provider in REGIONAL and "region_name" not in args and (region := aws_region()):
+            args["region_name"] = region
         model = get_model(name, config=config, base_url=base_url, api_key=fields.get("api_key"), memoize=False, **args)
     except Exception as error:  # noqa: BLE001 - each provider raises its own
         raise _unbuildable(spec.model, error, redact) from None
@@ -99,6 +106,7 @@ def _routed(spec: ModelSpec, given: str | None) -> tuple[str, str | None]:
 
 def prepare(model: Model, redact: Redactor, pinned: str = "") -> None:
     """Switch the SDK's own retries, short timeouts and extra calls off, and hang the hooks on."""
+    _settle_server(model.api)
     client: Any = getattr(model.api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
@@ -106,9 +114,18 @@ def prepare(model: Model, redact: Redactor, pinned: str = "") -> None:
     if kind.__name__ == "Timeout":  # of httpx or its fork
         client.timeout = kind(float(LONGEST_CALL), connect=CONNECT)
     model.config = _for_provider(str(model).split("/", 1)[0], model.config.model_copy(update=NO_INSPECT_RETRIES))
+    if str(model).split("/", 1)[0] in REGIONAL and (region := aws_region()):
+        model.api.model_args.setdefault("region_name", region)  # type: ignore[attr-defined]  # botocore does not read AWS_REGION
     model.model_args.pop("http_client", None)  # inspect writes these into its log
     _look_up_once(str(model))
     wire.watch(model, redact, pinned)
+
+
+def _settle_server(api: Any) -> None:
+    """vLLM's provider makes its client with the first call, past our hooks: made here, where its server is named already."""
+    named = getattr(api, "_init_base_url", None) or os.environ.get("VLLM_BASE_URL")
+    if hasattr(api, "_resolve_server") and named and not getattr(api, "adapter_path", None):
+        api._resolve_server()
 
 
 def _look_up_once(name: str) -> None:
@@ -150,5 +167,5 @@ def _unbuildable(name: str, error: BaseException, redact: Redactor) -> UserError
     if isinstance(error, UserError):
         return error
     words = _short(redact(re.sub(r"\[/?[a-z ]*\]", "", str(error)).strip().removeprefix("ERROR: "))).rstrip(".")
-    return UserError(f"The model {name} cannot be used: {words}.", "",
+    return UserError(f"{CANNOT.format(name)}{words}.", "",
                      "Check the provider's name, its key in the environment or .env, and that its package is installed.")

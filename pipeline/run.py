@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pipeline import __version__, events, heap
+from inspect_ai.model import Model
+
+from pipeline import __version__, events, heap, ready
 from pipeline.admission import Admission
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
@@ -34,11 +36,11 @@ from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import Entry, Ledger
-from pipeline.models import build, generate_config
+from pipeline.models import generate_config
 from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.repeats import NOT_TRIED, adds
 from pipeline.report.view import Fold, RunView
-from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.spec import Credentials, Places, RunSpec
 
 PILOT_TASKS = 5
 REESTIMATE_AFTER = 5
@@ -187,18 +189,19 @@ class Session:
         """Build models, ledger, meter and door.
 
         Raises:
-            UserError: another process makes the calls of this run, a model cannot be built, or the cap cannot hold because a
-            price is unknown.
+            UserError: another process makes the calls of this run, a model cannot be called, or the cap cannot hold because
+            a price is unknown.
         """
         spec, keys = self.plan.spec, self.credentials
         meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
+        built = ready.models(spec, keys, self.redact)
         self.ledger = ledger = Ledger(self.places.ledger)
         remember(self.plan.data.tasks, self.places.private)
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
                     timeout=spec.call_timeout, redact=self.redact, stop_grace=self.stop_grace)
-        solver = _role("solver", spec.solver, keys.solver, self.plan.solver_price, spec, meter.capped, self.redact)
-        judge = _role("judge", spec.judge, keys.judge, self.plan.judge_price, spec, meter.capped, self.redact)
+        solver = _role("solver", built["solver"], self.plan.solver_price, meter.capped)
+        judge = _role("judge", built["judge"], self.plan.judge_price, meter.capped)
         admission = Admission(meter, door, self.plan.estimate.judge.per_call)
         self.evaluator = Evaluator(door, solver, judge, self.plan.prompt, admission, self.say,
                                    spec.verdict_retries, spec.verdict_parser)
@@ -225,9 +228,7 @@ class Session:
                 self.say(call_event(entry))
 
 
-def _role(role: events.Role, spec: ModelSpec, key: ProviderKey, price: Price | None, run: RunSpec, capped: bool,
-          redact: Redactor) -> RoleModel:
-    model = build(spec, key, run.max_connections, redact)
+def _role(role: events.Role, model: Model, price: Price | None, capped: bool) -> RoleModel:
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel(role, model, price, most)
 

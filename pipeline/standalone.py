@@ -15,6 +15,7 @@ from inspect_ai.model._generate_config import active_generate_config
 from inspect_ai.solver import Solver, solver
 from rich.markup import escape
 
+from pipeline import ready
 from pipeline.admission import Admission
 from pipeline.core.address import clean_address
 from pipeline.core.redact import Redactor
@@ -29,10 +30,9 @@ from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
 from pipeline.ledger import Ledger
-from pipeline.models import build
 from pipeline.models import prepare as prepare_model
 from pipeline.run import Plan, prepare
-from pipeline.spec import SOLVER_DEFAULTS, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.spec import SOLVER_DEFAULTS, ModelSpec, Places
 
 
 def task_for_inspect(given: dict[str, Any]) -> InspectTask:
@@ -121,20 +121,20 @@ def _evaluator(plan: Plan, solver_model: Model) -> Evaluator:
     spec = plan.spec
     meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
     meter.check_can_hold({"solver": plan.solver_price, "judge": plan.judge_price})
+    judge_model = ready.beside(solver_model, _grader() or spec.judge, spec.max_connections)
     folder = tempfile.TemporaryDirectory(prefix="l2bench-")
     door = Door(meter=meter, ledger=Ledger(Path(folder.name) / "ledger.jsonl"), say=_say,
                 connections=spec.max_connections, retries=spec.api_retries, timeout=spec.call_timeout,
                 redact=_redactor(solver_model))
     door.keep = folder  # type: ignore[attr-defined]  # the folder lives as long as the door
-    judge = _judge(spec, plan, meter.capped)
+    judge = _judge(plan, judge_model, meter.capped)
     solver_role = RoleModel("solver", solver_model, plan.solver_price, with_output_bound(solver_model.config, meter.capped)[1])
     admission = Admission(meter, door, plan.estimate.judge.per_call)
     return Evaluator(door, solver_role, judge, plan.prompt, admission, lambda event: None,
                      spec.verdict_retries, spec.verdict_parser)
 
 
-def _judge(spec: RunSpec, plan: Plan, capped: bool) -> RoleModel:
-    model = _grader() or build(spec.judge, ProviderKey(), spec.max_connections)
+def _judge(plan: Plan, model: Model, capped: bool) -> RoleModel:
     prepare_model(model, _redactor(model))
     model.config, most = with_output_bound(model.config, capped)
     return RoleModel("judge", model, plan.judge_price, most)

@@ -44,6 +44,7 @@ class Tap:
     async def on_request(self, request: Any) -> None:
         """An httpx request is about to leave. Its Host header, and the name that TLS checks, stay the endpoint's own."""
         self._leaves(lambda: request.content)
+        request.extensions = {**request.extensions, "trace": self._traced(request.extensions.get("trace"))}
         if self.pinned:
             request.extensions = {**request.extensions, "sni_hostname": request.url.host}
             request.url = request.url.copy_with(host=self.pinned)
@@ -74,6 +75,26 @@ class Tap:
                 raise
             if raw:
                 incoming.put_json(response, {})  # the status tells enough; a page of text is for nobody to parse
+
+    @staticmethod
+    def _traced(other: Any) -> Any:
+        """Notes whether bytes of the request were written, as httpx's connections tell it; `other` hears it too.
+
+        A question to a proxy for its way through (CONNECT) holds nothing of the request.
+        """
+        exchange = current.get()
+
+        async def trace(event: str, info: dict[str, Any]) -> None:
+            if exchange is not None:
+                exchange.traced = True
+                if event.endswith(".send_request_headers.started"):
+                    exchange.went = exchange.went or getattr(info.get("request"), "method", b"") != b"CONNECT"
+                elif event.endswith(".send_request_headers.failed") and "LocalProtocol" in type(info.get("exception")).__name__:
+                    exchange.went = False  # refused by the client's own rules for a header, so never written
+            if other is not None:
+                await other(event, info)
+
+        return trace
 
     def aws_request(self, request: Any, **_: Any) -> None:
         """A request of botocore is about to leave."""
@@ -161,26 +182,29 @@ def watch(model: Any, redact: Redactor, pinned: str = "") -> None:
     if getattr(api, "l2bench_watched", False):
         return
     api.l2bench_watched = True
-    seen = True
+    hooked = True
     if (client := _httpx_client(api)) is not None:
         _hook(client, tap)
     elif (session := _aws_session(api)) is not None:
-        session.register("before-send.bedrock-runtime", tap.aws_request)
-        session.register("before-parse.bedrock-runtime", tap.aws_arrives)
+        for service in ("bedrock-runtime", "sagemaker-runtime"):
+            session.register(f"before-send.{service}", tap.aws_request)
+            session.register(f"before-parse.{service}", tap.aws_arrives)
     elif hasattr(api, "model_client"):
         _lend_google(api, tap)
     else:
-        seen = False
+        hooked = False
     lend = _lend_mistral(api, tap) if type(api).__module__.endswith("mistral") else None
-    api.generate = _guarded(api, redact, lend, seen or lend is not None)
+    api.generate = _guarded(api, redact, lend, hooked or lend is not None)
 
 
-def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, seen: bool) -> Any:
-    """`api.generate` with keys kept out of what it raises, and its answer made safe where no hook has `seen` it."""
+def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, hooked: bool) -> Any:
+    """`api.generate` with keys kept out of what it raises, and its answer made safe where no hook has seen it."""
     generate = api.generate
 
     @functools.wraps(generate)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
+        if (exchange := current.get()) is not None:
+            exchange.hooked = hooked
         if lend is not None:  # Mistral's provider makes its client anew for each call, from these arguments
             api.model_args["async_client"] = lend()
         try:
@@ -190,21 +214,21 @@ def _guarded(api: Any, redact: Redactor, lend: Callable[[], Any] | None, seen: b
         output = result[0] if isinstance(result, tuple) else result
         if not isinstance(output, Exception):
             if not isinstance(result, tuple):
-                return _safe(output, redact, seen)
-            return _safe(output, redact, seen), *map(partial(_call_without_keys, redact), result[1:])
-        if (exchange := current.get()) is not None:
+                return _safe(output, redact, hooked)
+            return _safe(output, redact, hooked), *map(partial(_call_without_keys, redact), result[1:])
+        if exchange is not None:
             exchange.error = output
         return CallError(safe_text(redact(str(output)))[:2000]), None  # inspect takes a returned exception for a raised one
 
     return guarded
 
 
-def _safe(output: Any, redact: Redactor, seen: bool) -> Any:
-    """An answer without keys in any of its texts, whole ones of a stream included; made safe where no hook has `seen` it."""
+def _safe(output: Any, redact: Redactor, hooked: bool) -> Any:
+    """An answer without keys in any of its texts, whole ones of a stream included; made safe where no hook has seen it."""
     made = output.model_dump()
     clean = redact.value(made)
     output = output if clean is made else type(output).model_validate(clean)
-    return output if seen else safe_record(output)
+    return output if hooked else safe_record(output)
 
 
 def _call_without_keys(redact: Redactor, call: Any) -> Any:

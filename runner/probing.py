@@ -3,6 +3,7 @@
 Never starts a run and keeps no key. The calls stand first in the run's ledger, so its caps hold them and its page shows them.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from pipeline.spec import ModelSpec, RunSpec
 from runner.providers.catalogue import provider
 from runner.providers.dialects import SMALL
 from runner.providers.names import split_model_name
-from runner.providers.probe import MOST_CALLS, Probe, probe
+from runner.providers.probe import MOST_CALLS, Probe, callable_at_all, probe
 from runner.providers.wire import Reply
 
 ASKED = 300
@@ -40,6 +41,7 @@ async def probe_models(
     """
     entries: list[Entry] = []
     asked = [r for r in ROLES if provider(split_model_name(getattr(spec, r).model)[0]).dialect != "none"]
+    await refuse_uncallable({r: (split_model_name(getattr(spec, r).model)[0], fields.get(r)) for r in asked})
     if not _room(spec, asked, prices, planned):
         return spec, entries
     for role in asked:
@@ -52,6 +54,18 @@ async def probe_models(
             raise UserError(f"{role.capitalize()}, before the run: {why} {money_spent(entries)}")
         spec = spec.model_copy(update={role: part.model_copy(update={"config": found.apply(part.config)})})
     return spec, entries
+
+
+async def refuse_uncallable(asked: Mapping[Role, tuple[str, Mapping[str, str] | None]]) -> None:
+    """Look at both roles (provider and secret fields) before either is asked: nothing is paid for a run that cannot start.
+
+    Raises:
+        UserError: one of them cannot be called; what stands against both is said together.
+    """
+    found = await asyncio.gather(*(callable_at_all(entry, fields or {}) for entry, fields in asked.values()))
+    lacks = [f"{role.capitalize()}, before the run: {why}" for role, why in zip(asked, found, strict=True) if why]
+    if lacks:
+        raise UserError(" ".join([*lacks, "Nothing was started."]))
 
 
 def _worst(part: ModelSpec) -> Worst:

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from pipeline.errors import UserError
 from pipeline.report.view import RunView
 from pipeline.spec import Credentials
+from runner.probing import refuse_uncallable
 from runner.providers.catalogue import provider
 from runner.providers.models import ModelLists
 from runner.providers.names import credentials_for, split_model_name
@@ -72,6 +73,7 @@ class _Live:
             changes = _changes(await json_object(request))
             view = (await self.service.watch(found.key)).folded.view
             held = self._held(view.spec, request)
+            await refuse_uncallable({"solver": held["solver"][::2], "judge": held["judge"][::2]})
             keys = await asyncio.to_thread(self._credentials, view.spec, held, request)
             live = await self.lists.prices((pid, name, fields) for pid, name, fields in held.values())
             places = await asyncio.to_thread(self.places, request, found.meta.source)

@@ -156,15 +156,15 @@ def note_lines(plan: Any) -> list[str]:
     return [f"Note: {notice}" for notice in _notices(plan)]
 
 
-def dry_run_lines(plan: Any) -> list[str]:
-    """What a run would do, in words."""
+def dry_run_lines(plan: Any, because: Sequence[str]) -> list[str]:
+    """What a run would do, in words. `because`: why it could not start, empty where it could."""
     calls = plan.calls
     return [
         f"{len(plan.chosen)} of {len(plan.data.tasks)} tasks ({plan.data.source.name}): {', '.join(t.key for t in plan.chosen)}",
         f"Calls: {calls['solver']} solver, {calls['judge']} judge, {sum(calls.values())} in all",
         *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
         f"Differences from the reference settings: {'; '.join(plan.differences) or 'none'}",
-        *note_lines(plan), "Nothing was sent.",
+        *note_lines(plan), f"Could start: no, because {' '.join(because)}" if because else "Could start: yes", "Nothing was sent.",
     ]
 
 
@@ -183,9 +183,10 @@ def _cap_lines(plan: Any) -> list[str]:
     return lines
 
 
-def dry_run_data(plan: Any) -> dict[str, Any]:
-    """What a run would do, as data."""
+def dry_run_data(plan: Any, because: Sequence[str]) -> dict[str, Any]:
+    """What a run would do, as data. `because`: why it could not start, empty where it could."""
     return {
+        "could_start": not because, "because": list(because),
         "tasks": [t.key for t in plan.chosen], "available": len(plan.data.tasks), "calls": plan.calls,
         "estimate": plan.estimate.model_dump(mode="json"), "differences": list(plan.differences),
         "spec": plan.spec.model_dump(mode="json"), "spec_digest": plan.spec.digest,

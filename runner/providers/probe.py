@@ -3,11 +3,13 @@
 At most three calls, each of some twenty tokens. Never changes a setting silently: every change is a listed difference.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pipeline.core.reach import nothing_there
 from pipeline.errors import UserError
 from pipeline.faults import Fault, classify
 from runner.providers.calls import Route, route
@@ -111,6 +113,25 @@ async def probe(entry: str | Provider, model: str, fields: Mapping[str, str], se
         return state.end("blocked", str(error))
 
 
+async def callable_at_all(entry: str | Provider, fields: Mapping[str, str]) -> str:
+    """Why this provider cannot be called with these fields, as far as that is known without a request; "" where it can.
+
+    An endpoint of the visitor's own is tried with a bare connection, to the one address that was checked.
+    """
+    found = provider(entry)
+    if found.dialect == "none":
+        return ""
+    try:
+        cleaned = clean_fields(found, fields)
+        if wrong := wrong_provider(found, cleaned):
+            return wrong
+        where = await route(found, cleaned)
+    except UserError as error:
+        return str(error)
+    why = await asyncio.to_thread(nothing_there, where.base, where.pinned) if where.pinned else ""
+    return f"{found.name} cannot be called: {why}." if why else ""
+
+
 def _before(entry: Provider, model: str, state: _State) -> None:
     """What is known without a call: a budget that cannot be sent, and a limit that leaves no room for a verdict."""
     budget, limit = state.settings.get("reasoning_tokens") or 0, state.settings.get("max_tokens")
@@ -130,7 +151,10 @@ async def _ask_until_answered(where: Route, model: str, state: _State) -> Probe:
             reply = await send(where.chat(model, ask(where.entry, model, state.settings, state.limit_name)), seconds=60)
             state.replies[-1] = reply
         except Unreachable as error:
-            return state.end("unknown", f"{where.entry.name} could not be asked before the run. {error}")
+            if not error.left:  # no call, so nothing to pay, and nothing that a run could do better
+                state.replies.pop()
+            why = f"{where.entry.name} could not be asked before the run. {error}"
+            return state.end("unknown" if error.left else "blocked", why)
         if _answered(where.entry, reply):
             return state.end("ready")
         if ended := _ended(where, model, reply):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpcore
 import httpx
 
 from pipeline.core.json_in import FROM_PROVIDER
@@ -22,7 +23,11 @@ LARGEST = FROM_PROVIDER.size
 
 
 class Unreachable(Exception):
-    """No usable reply; the text is one public sentence."""
+    """No usable reply; the text is one public sentence. `left`: whether a byte of the request may have left."""
+
+    def __init__(self, sentence: str, left: bool = True) -> None:
+        super().__init__(sentence)
+        self.left = left
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,10 +74,10 @@ async def send(request: Request, seconds: float = SECONDS, largest: int = LARGES
     Raises:
         Unreachable: no connection, no answer in time, too much of one, or one that cannot be read.
     """
-    trouble = ""
+    trouble, went = "", _Went()
     try:
         async with asyncio.timeout(seconds):
-            return await _exchange(request, seconds, largest)
+            return await _exchange(request, seconds, largest, went)
     except (TimeoutError, httpx.TimeoutException):
         trouble = f"It did not answer within {seconds:.0f} seconds."
     except httpx.ConnectError:
@@ -80,20 +85,33 @@ async def send(request: Request, seconds: float = SECONDS, largest: int = LARGES
     except _TooMuch:
         trouble = "Its answer was longer than any that is expected here."
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):
-        trouble = "The connection broke, or its answer could not be read."
+        trouble = "The connection broke, or its answer could not be read." if went.yes else "The request could not be made."
     # Raised out here so that no exception holding the request, and so the key, hangs on to this one.
-    raise Unreachable(trouble)
+    raise Unreachable(trouble, went.yes)
+
+
+class _Went:
+    """Whether bytes of a request were written, as httpx's connections tell it."""
+
+    yes = False
+
+    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(".send_request_headers.started"):
+            self.yes = self.yes or getattr(info.get("request"), "method", b"") != b"CONNECT"
+        elif event.endswith(".send_request_headers.failed") and isinstance(info.get("exception"), httpcore.LocalProtocolError):
+            self.yes = False
 
 
 class _TooMuch(Exception):
     pass
 
 
-async def _exchange(request: Request, seconds: float, largest: int) -> Reply:
-    url, extensions, headers = httpx.URL(request.url), {}, dict(request.headers)
+async def _exchange(request: Request, seconds: float, largest: int, went: _Went) -> Reply:
+    url, headers = httpx.URL(request.url), dict(request.headers)
+    extensions: dict[str, Any] = {"trace": went.trace}
     if request.pinned:
         headers["host"] = urlsplit(request.url).netloc
-        extensions = {"sni_hostname": url.host}
+        extensions["sni_hostname"] = url.host
         url = url.copy_with(host=request.pinned)
     # Compressed answers could unfold to any size, so none is asked for. Only the fixed https hosts go by a proxy.
     headers |= {"accept-encoding": "identity", "user-agent": "l2bench-live"}
