@@ -46,15 +46,17 @@ class LiveRun(Watched):
     """One stretch of a run, from its start or resume to its exit.
 
     Attributes:
+        names, demo: what limits count it under, and in which class.
         token: names the stretch on the engine's pipe.
         secrets: what must not get into the journal; forgotten at the exit.
         why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
         gone: set once the worker has exited and everything is written.
     """
 
-    def __init__(self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str]) -> None:
+    def __init__(self, key: str, token: str, folder: Path, folded: Folded, names: tuple[str, ...], demo: bool,
+                 secrets: list[str]) -> None:
         super().__init__(folded, settled=False)
-        self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
+        self.key, self.token, self.folder, self.names, self.demo = key, token, folder, names, demo
         self.secrets = _forms(secrets)
         self.journal = Journal(folder / "events.jsonl")
         self.why: tuple[Status, str] | None = None
