@@ -13,6 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from pipeline.errors import UserError
+from ui.connection import Connection, notice_the_gone
 from ui.site import build_app
 
 
@@ -27,10 +28,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         bound.bind((host, port))
         bound.listen(2048)
+        notice_the_gone(bound)
     except OSError as error:
-        raise UserError(
-            f"{host}:{port} cannot be used: {error.strerror}.", "", "Set L2BENCH_PORT or L2BENCH_HOST."
-        ) from None
+        sentence = f"{host}:{port} cannot be used: {error.strerror}."
+        raise UserError(sentence, "", "Set L2BENCH_PORT or L2BENCH_HOST.") from None
     return bound
 
 
@@ -46,7 +47,7 @@ def main() -> int:
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"L2-Bench Live: http://{shown}:{bound.getsockname()[1]}", flush=True)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+            app, http=Connection, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
         )
         asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
     except UserError as error:
