@@ -21,7 +21,7 @@ from pipeline.errors import UserError
 from runner.service import RunService
 from runner.shares import Refusal, Shares
 from runner.sharing import Access
-from runner.views import run_json
+from runner.views import run_json, snapshot
 from runner.wire import dumps
 
 PING_SECONDS = 15.0
@@ -105,8 +105,10 @@ class _Api:
         watched = await self.service.watch(found.key)
         summary = await self.service.summary_of(found.key)
         folded = watched.folded
-        body = run_json(folded.view, found, summary, folded.wire.published, watched.settled, time.time())
-        return Response(dumps(body), 200, HEADERS, "application/json")
+        at, settled, now = folded.wire.published, watched.settled, time.time()
+        view = snapshot(folded.view)
+        body = await asyncio.to_thread(lambda: dumps(run_json(view, found, summary, at, settled, now)))
+        return Response(body, 200, HEADERS, "application/json")
 
     async def plan(self, request: Request) -> Response:
         found = await self._find(request)

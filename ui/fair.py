@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipeline.core.json_in import FROM_BROWSER, BadJson, read_json
 from runner.limits import Limits
-from runner.shares import Shares
+from runner.shares import Refusal, Shares
 from runner.turns import Turns
 from ui import visitor
 from ui.sessions import Sessions
@@ -73,6 +73,8 @@ class Fair:
             return await self.app(scope, patient.receive, patient.send)
         if TOLD.match(path):
             return await self._held(self.told, 0, name, scope, patient)
+        if JOIN.match(path) and self._full(name):  # before it is read, or hundreds would stand in line for a refusal
+            return await self._busy(self.joining, "visitor", scope, patient)
         turns = self.assets if ASSET.match(path) else self.heavy if HEAVY.match(path) else self.work
         async with turns.turn(name) as mine:
             if not mine:
@@ -94,14 +96,21 @@ class Fair:
     async def _held(self, shares: Shares, more: int, name: str, scope: Scope, patient: "_Patient") -> None:
         """Pass on while a share is held, or refuse where there is none to be had."""
         if whose := shares.refusal(name, more):
-            mine = whose == "visitor"
-            answer = refuse(scope, "busy_queue" if mine else "busy_all", 5, 429 if mine else 503, n=shares.each)
-            return await answer(scope, patient.receive, patient.send)
+            return await self._busy(shares, whose, scope, patient)
         shares.take(name)
         try:
             await self.app(scope, patient.receive, patient.send)
         finally:
             shares.give_back(name)
+
+    def _full(self, name: str) -> bool:
+        """Whether a visitor has all the places in the queue that one may have."""
+        return self.joining.refusal(name, self.sessions().queued(name)) is not None
+
+    async def _busy(self, shares: Shares, whose: Refusal, scope: Scope, patient: "_Patient") -> None:
+        mine = whose == "visitor"
+        answer = refuse(scope, "busy_queue" if mine else "busy_all", 5, 429 if mine else 503, n=shares.each)
+        await answer(scope, patient.receive, patient.send)
 
 
 def refuse(scope: Scope, key: str, seconds: int, status: int = 429, **values: object) -> JSONResponse:
