@@ -64,9 +64,11 @@ class Fair:
         patient = _Patient(receive, send)
         try:
             await self._shared(name, SLASHES.sub("/", unquote(scope["path"])), scope, patient)
-        except _Impatient:
-            if not patient.begun:
-                await PlainTextResponse("What was sent came too slowly.", 408)(scope, receive, send)
+        except Exception:
+            if not patient.over:  # else it is what the apps within make of a request that breaks off
+                raise
+        if patient.over and not patient.begun:
+            await PlainTextResponse("What was sent came too slowly.", 408)(scope, receive, send)
 
     async def _shared(self, name: str, path: str, scope: Scope, patient: "_Patient") -> None:
         if WATCH.match(path):
@@ -132,7 +134,7 @@ class _Patient:
         self._receive, self._send = receive, send
         self._kept: list[Message] = []
         self._until = asyncio.get_running_loop().time() + BODY_SECONDS
-        self._whole = self.begun = False
+        self._whole = self.begun = self.over = False
 
     async def receive(self) -> Message:
         """The next message; after the body there is no hurry."""
@@ -144,17 +146,21 @@ class _Patient:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
         except TimeoutError:
+            self.over = True
             raise _Impatient from None
         self._whole = not message.get("more_body", False)
         return message
 
     async def send(self, message: Message) -> None:
-        """Send one message."""
+        """Send one message; nothing any more once the time is over."""
+        if self.over:
+            return
         self.begun = True
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await self._send(message)
         except TimeoutError:
+            self.over = True
             raise _Impatient from None
 
     async def body(self) -> bytes:

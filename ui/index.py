@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui.query import Query
+from ui.query import HOME, Query
 from ui.results.frame import Page
 from ui.words import pick_language, words
 
@@ -33,6 +33,10 @@ class Index:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
+        # Gradio looks some names up without asking whether they are there: `/?page=x` was a fault of the server.
+        if scope["path"].rstrip("/") in ("", "/config"):
+            asked = Query.of(scope["query_string"], HOME)
+            scope = {**scope, "query_string": asked.link().partition("?")[2].encode()}
         if scope["path"] != "/":
             wanted = "text/html" in Headers(scope=scope).get("accept", "")
             await self.app(scope, receive, _Lost(scope, receive, send) if wanted else send)
