@@ -17,6 +17,7 @@ from pipeline.core.secret_names import machine_secrets
 from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
 from runner.service import RunService
+from ui.connection import Connection, notice_the_gone
 from ui.site import build_app
 
 
@@ -31,10 +32,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         bound.bind((host, port))
         bound.listen(2048)
+        notice_the_gone(bound)
     except OSError as error:
-        raise UserError(
-            f"{host}:{port} cannot be used: {error.strerror}.", "", "Set L2BENCH_PORT or L2BENCH_HOST."
-        ) from None
+        sentence = f"{host}:{port} cannot be used: {error.strerror}."
+        raise UserError(sentence, "", "Set L2BENCH_PORT or L2BENCH_HOST.") from None
     return bound
 
 
@@ -50,7 +51,7 @@ def main() -> int:
         app = build_app(Path(os.environ.get("L2BENCH_HOME") or "data"))
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+            app, http=Connection, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
         )
         asyncio.run(_serve(app.state.service, f"http://{shown}:{bound.getsockname()[1]}", uvicorn.Server(config), bound))
     except UserError as error:

@@ -14,15 +14,18 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from pipeline.errors import UserError
 from runner.requests import json_object
 from runner.service import RunService
+from runner.shares import Refusal, Shares
 from runner.sharing import Access
-from runner.views import run_json
+from runner.views import run_json, snapshot
 from runner.wire import dumps
 
 PING_SECONDS = 15.0
+STREAM_SECONDS = 1800.0  # then the page opens another stream, where it still stands
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
@@ -37,13 +40,16 @@ def nobody(_: Request) -> str | None:
     return None
 
 
-def routes(service: RunService, viewer: Viewer = nobody) -> list[Route]:
+def routes(
+    service: RunService, viewer: Viewer = nobody, visitor: Callable[[Request], str] = lambda _: ""
+) -> list[Route]:
     """The routes under `/api/runs/`.
 
     Args:
         viewer: tells the Hugging Face user name of a signed-in visitor from the request, or None.
+        visitor: the name that limits count whoever asks under, "" where visitors are not told apart.
     """
-    api = _Api(service, viewer)
+    api = _Api(service, viewer, visitor)
     return [
         Route("/api/runs/{rid}", api.run, methods=["GET"]),
         Route("/api/runs/{rid}/plan", api.plan, methods=["GET"]),
@@ -59,10 +65,38 @@ def not_available() -> Response:
     return JSONResponse({"error": "This run is not available."}, 404, HEADERS)
 
 
+class _Watching(StreamingResponse):
+    """An event stream that counts as long as it is open. Counted here and not in its generator, which never runs where the
+    browser has gone before the first message."""
+
+    def __init__(self, watchers: Shares, visitor: str, stream: AsyncIterator[str]) -> None:
+        super().__init__(stream, 200, {**HEADERS, "X-Accel-Buffering": "no"}, "text/event-stream")
+        self.watchers, self.visitor = watchers, visitor
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if whose := self.watchers.refusal(self.visitor):
+            await _too_many(whose, self.watchers)(scope, receive, send)
+            return
+        self.watchers.take(self.visitor)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.watchers.give_back(self.visitor)
+
+
+def _too_many(whose: Refusal, watchers: Shares) -> Response:
+    """The answer to a watcher above the limit; `?poll=1` still tells the news."""
+    headers = {**HEADERS, "Retry-After": "60"}
+    if whose == "all":
+        return JSONResponse({"error": "Too many watch at the moment; reload in a minute."}, 503, headers)
+    sentence = f"You watch runs in {watchers.each} places at the moment, which is the limit; close one, or reload in a minute."
+    return JSONResponse({"error": sentence}, 429, headers)
+
+
 class _Api:
-    def __init__(self, service: RunService, viewer: Viewer) -> None:
-        self.service, self.viewer = service, viewer
-        self.streams = 0
+    def __init__(self, service: RunService, viewer: Viewer, visitor: Callable[[Request], str]) -> None:
+        self.service, self.viewer, self.visitor = service, viewer, visitor
+        self.watchers = Shares(service.limits.visitor_watchers, service.limits.watchers)
 
     async def run(self, request: Request) -> Response:
         found = await self._find(request)
@@ -71,8 +105,10 @@ class _Api:
         watched = await self.service.watch(found.key)
         summary = await self.service.summary_of(found.key)
         folded = watched.folded
-        body = run_json(folded.view, found, summary, folded.wire.published, watched.settled, time.time())
-        return Response(dumps(body), 200, HEADERS, "application/json")
+        at, settled, now = folded.wire.published, watched.settled, time.time()
+        view = snapshot(folded.view)
+        body = await asyncio.to_thread(lambda: dumps(run_json(view, found, summary, at, settled, now)))
+        return Response(body, 200, HEADERS, "application/json")
 
     async def plan(self, request: Request) -> Response:
         found = await self._find(request)
@@ -102,35 +138,34 @@ class _Api:
             return not_available()
         if request.method == "HEAD":
             return Response(None, 200, HEADERS, "text/event-stream")
-        most = self.service.limits.watchers
-        if most and self.streams >= most:
-            return JSONResponse(
-                {"error": "Too many watch at the moment; reload in a minute."}, 503, {**HEADERS, "Retry-After": "60"}
-            )
         position = _position(request)
-        return StreamingResponse(
-            self._stream(request, found, position), 200, {**HEADERS, "X-Accel-Buffering": "no"}, "text/event-stream"
-        )
+        if request.query_params.get("poll"):
+            return await self._news(found, position)
+        return _Watching(self.watchers, self.visitor(request), self._stream(request, found, position))
+
+    async def _news(self, found: Access, position: int) -> Response:
+        """What a stream that begins here would send first, for a page that has no stream and asks now and then."""
+        watched = await self.service.watch(found.key)
+        settled = watched.settled
+        batch = watched.folded.wire.since(position, 0, time.time())
+        state = dumps({"position": batch.position, "settled": settled})
+        return Response(f'{state[:-1]},"items":{batch.data}}}', 200, HEADERS, "application/json")
 
     async def _stream(self, request: Request, found: Access, position: int) -> AsyncIterator[str]:
-        self.streams += 1
-        version = 0
-        try:
-            yield "retry: 2000\n\n"
-            watched = await self.service.watch(found.key)
-            while self.service.streaming and self._find_now(request) is not None:
-                news, settled = watched.news, watched.settled
-                batch = watched.folded.wire.since(position, version, time.time())
-                if batch.items:
-                    yield f"id: {batch.position}\ndata: {batch.data}\n\n"
-                position, version = batch.position, batch.version
-                if settled:
-                    yield f"event: done\ndata: {dumps({'status': watched.folded.view.status})}\n\n"
-                    return
-                if not await _within(news, PING_SECONDS):
-                    yield ": ping\n\n"
-        finally:
-            self.streams -= 1
+        version, until = 0, time.monotonic() + STREAM_SECONDS
+        yield "retry: 2000\n\n"
+        watched = await self.service.watch(found.key)
+        while self.service.streaming and time.monotonic() < until and self._find_now(request) is not None:
+            news, settled = watched.news, watched.settled
+            batch = watched.folded.wire.since(position, version, time.time())
+            if batch.items:
+                yield f"id: {batch.position}\ndata: {batch.data}\n\n"
+            position, version = batch.position, batch.version
+            if settled:
+                yield f"event: done\ndata: {dumps({'status': watched.folded.view.status})}\n\n"
+                return
+            if not await _within(news, PING_SECONDS):
+                yield ": ping\n\n"
 
     async def stop(self, request: Request) -> Response:
         return await self._change(request, lambda rid, user, _: self.service.stop(rid, user), holder=True)

@@ -21,7 +21,7 @@ from pipeline.report.view import RunView
 from pipeline.spec import Credentials, Places, RunSpec
 from runner.engine_link import EngineLink, Message
 from runner.folded import Folded, card
-from runner.limits import Limits
+from runner.limits import Limits, is_demo
 from runner.live import LiveRun, beat
 from runner.store import RESTARTED, Store
 
@@ -66,9 +66,9 @@ class Host:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
 
-    def count(self, visitor: str) -> int:
-        """Runs going on of one visitor, by the name that limits count under."""
-        return sum(1 for run in self.live.values() if visitor and run.visitor == visitor)
+    def behind(self, demo: bool) -> list[tuple[str, ...]]:
+        """For each run of a class that is going on, the names that limits count it under."""
+        return [run.names for run in self.live.values() if run.demo == demo]
 
     async def hold(self, key: str) -> Lock:
         """Make the folder of a run that is not going on this server's.
@@ -91,16 +91,17 @@ class Host:
         raise UserError("This run is going on.", "", "Watch it, or stop it first.")
 
     async def launch(
-        self, key: str, folded: Folded, visitor: str, spec: RunSpec, credentials: Credentials, order: dict[str, Any], held: Lock
+        self, key: str, folded: Folded, names: tuple[str, ...], spec: RunSpec, credentials: Credentials, order: dict[str, Any],
+        held: Lock,
     ) -> None:
-        """Hand a run to the engine. `order` holds places, earlier calls, prices and whether it is resumed; `held` is the
-        lock of its folder, let go when the run is settled.
+        """Hand a run to the engine. `names`: that limits count it under. `order` holds places, earlier calls, prices and
+        whether it is resumed; `held` is the lock of its folder, let go when the run is settled.
 
         Raises:
             UserError: the engine does not take it; the run is then marked failed.
         """
         folder = self._store.folder(key)
-        run = LiveRun(key, secrets.token_hex(8), folder, folded, visitor, credentials.secrets(), held)
+        run = LiveRun(key, secrets.token_hex(8), folder, folded, names, is_demo(spec), credentials.secrets(), held)
         self.live[key] = self._tokens[run.token] = run
         order["places"] = {**order["places"], "run_dir": str(folder.resolve())}
         try:

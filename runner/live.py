@@ -47,6 +47,7 @@ class LiveRun(Watched):
 
     Attributes:
         held: the lock of the run's folder.
+        names, demo: what limits count it under, and in which class.
         token: names the stretch on the engine's pipe.
         redact: takes this run's keys out of a text; forgets them at the exit.
         why: (status, reason) that replaces the worker's own last word, where this side stopped the run.
@@ -54,11 +55,12 @@ class LiveRun(Watched):
     """
 
     def __init__(
-        self, key: str, token: str, folder: Path, folded: Folded, visitor: str, secrets: list[str], held: Lock
+        self, key: str, token: str, folder: Path, folded: Folded, names: tuple[str, ...], demo: bool, secrets: list[str],
+        held: Lock,
     ) -> None:
         super().__init__(folded, settled=False)
         self.held = held
-        self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
+        self.key, self.token, self.folder, self.names, self.demo = key, token, folder, names, demo
         self.redact = Redactor(secrets)
         self.journal = Journal(folder / "events.jsonl")
         self.why: tuple[Status, str] | None = None

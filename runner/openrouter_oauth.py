@@ -32,6 +32,7 @@ class _Begun:
     owner: bytes
     verifier: str
     expires: float
+    visitor: str
 
 
 def challenge_of(verifier: str) -> str:
@@ -51,11 +52,12 @@ class OpenRouterOAuth:
         vault: where keys go.
         base: another base URL than OpenRouter's, for tests; its host answers `/auth` too.
         clock: monotonic seconds.
+        most, of_one: flows under way, of all visitors and of one; above it the oldest is given up.
     """
 
     def __init__(self, vault: Vault, base: str = "", clock: Callable[[], float] = time.monotonic,
-                 most: int = 1000) -> None:
-        self._vault, self._given, self._clock, self._most = vault, base, clock, most
+                 most: int = 1000, of_one: int = 20) -> None:
+        self._vault, self._given, self._clock, self._most, self._of_one = vault, base, clock, most, of_one
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -66,12 +68,13 @@ class OpenRouterOAuth:
         entry = provider("openrouter")
         return entry.url(Call(path), {}, self._given or hosts().get("openrouter", ""))
 
-    def begin(self, session: str, callback_url: str) -> str:
+    def begin(self, session: str, callback_url: str, visitor: str = "") -> str:
         """The address to send the visitor to.
 
         Args:
             session: the visitor's own cookie; only it can finish.
             callback_url: absolute address of the page OpenRouter returns to; the caller builds it, no visitor does.
+            visitor: the name that limits count under, "" where visitors are not told apart.
 
         Raises:
             UserError: no session, or an address that OpenRouter could not return to.
@@ -82,13 +85,16 @@ class OpenRouterOAuth:
         back = _with_state(callback_url, state)
         with self._lock:
             self._sweep()
+            own = [s for s, begun in self._begun.items() if visitor and begun.visitor == visitor]
+            for old in own[: max(0, len(own) - self._of_one + 1)]:
+                del self._begun[old]
             while len(self._begun) >= self._most:
                 self._begun.popitem(last=False)
-            self._begun[state] = _Begun(_owner(session), verifier, self._clock() + LIFETIME)
+            self._begun[state] = _Begun(_owner(session), verifier, self._clock() + LIFETIME, visitor)
         query = {"callback_url": back, "code_challenge": challenge_of(verifier), "code_challenge_method": "S256"}
         return f"{self._url('/auth')}?{urlencode(query, quote_via=quote)}"
 
-    async def finish(self, state: str, code: str, session: str) -> str:
+    async def finish(self, state: str, code: str, session: str, visitor: str = "") -> str:
         """Exchange the code for a key; the vault's handle is all that comes back.
 
         Raises:
@@ -109,7 +115,7 @@ class OpenRouterOAuth:
             key = clean_key(raw)
         except UserError:
             raise UserError("OpenRouter's answer held no usable key.", "", "Connect again, or paste a key.") from None
-        return self._vault.put("openrouter", {"api_key": key}, session)
+        return self._vault.put("openrouter", {"api_key": key}, session, visitor)
 
     def _take(self, state: str, session: str) -> _Begun:
         """The flow behind a state, used up by being asked for, whoever asks."""

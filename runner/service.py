@@ -27,7 +27,7 @@ from runner import sharing
 from runner.folded import Cache, Folded, card
 from runner.gate import refuse_ungated
 from runner.host import Host
-from runner.limits import Admission, Limits
+from runner.limits import Admission, Limits, is_demo
 from runner.live import LiveRun, Watched
 from runner.mirror import Mirror, Mirroring
 from runner.sharing import DAY, Access, Meta, Owner
@@ -60,7 +60,7 @@ class RunService:
         self.home = Path(home)
         self.limits = limits or Limits.from_env(os.environ)
         self._command, self._mirror = engine_command, mirror
-        self._admission = Admission(self.limits)
+        self._admission = {demo: Admission(self.limits, demo) for demo in (False, True)}
         self._cache = Cache()
         self._loading: dict[str, asyncio.Lock] = {}
         self._summaries = Summaries()
@@ -135,7 +135,7 @@ class RunService:
         credentials.stay_out_of(spec)
         refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         self.limits.check_size(spec)
-        self._check_start(owner)
+        self._check_start(owner, spec)
         secret, digest = sharing.new_secret(), sharing.owner_digest(self.store.salt, owner.hf_user)
         folded = Folded()
         folded.view.spec, folded.view.spec_digest = spec.model_dump(mode="json"), spec.digest
@@ -148,7 +148,7 @@ class RunService:
         order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
         held = await self.host.hold(meta.key)
         try:
-            await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order, held)
+            await self.host.launch(meta.key, folded, owner.names, spec, credentials, order, held)
         except UserError:
             self.store.remove(meta.key)  # nobody has its link
             raise
@@ -186,7 +186,7 @@ class RunService:
         try:
             self._forget(key)  # another process may have written to its folder since it was folded
             folded = (await self.watch(key)).folded
-            self._check_start(owner)
+            self._check_start(owner, spec)
             view = folded.view
             view.status, view.reason, view.finished = "running", "", None
             folded.wire.touch()
@@ -196,7 +196,7 @@ class RunService:
             held.release()
             raise
         order = {"places": places, "live": live_prices, "resume": True}
-        await self.host.launch(key, folded, owner.counted_as, spec, credentials, order, held)
+        await self.host.launch(key, folded, owner.names, spec, credentials, order, held)
 
     async def stop(self, rid: str, hf_user: str | None = None) -> None:
         """Ask a run to stop; the order has left when this returns. A run that is not going on stays as it is.
@@ -335,7 +335,7 @@ class RunService:
         public = meta.public_id if meta.shared(time.time()) else ""
         return Row(rid, meta.created, found.owner, meta.level if found.owner else "", public, resumable, facts)
 
-    def _check_start(self, owner: Owner) -> None:
+    def _check_start(self, owner: Owner, spec: RunSpec) -> None:
         free = shutil.disk_usage(self.home).free >> 20
         if self.limits.free_mb and free < self.limits.free_mb:
             raise UserError(
@@ -343,8 +343,8 @@ class RunService:
                 f"{self.limits.free_mb} MB must be free to start a run.",
                 "Tell the owner of this Space.",
             )
-        who = owner.counted_as
-        self._admission.admit(who, len(self.host.live), self.host.count(who), time.time())
+        demo = is_demo(spec)
+        self._admission[demo].admit(owner.names, self.host.behind(demo), time.time())
 
     def _settled(self, run: LiveRun) -> None:
         if run.key in self.store.metas:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from pipeline.errors import UserError
+from runner.limits import NETWORK
 
 Level = Literal["private", "public", "listed"]
 LEVELS: tuple[Level, ...] = ("private", "public", "listed")
@@ -27,16 +28,19 @@ class Owner:
 
     Attributes:
         hf_user: Hugging Face user name of a signed-in visitor, or None. Only a salted digest of it is kept.
-        visitor: opaque name by which limits tell visitors apart; lives in memory only.
+        visitor: name of their network address (`runner.visitors`), or "" where visitors are not told apart; lives in
+            memory only.
     """
 
     hf_user: str | None = None
     visitor: str = ""
 
     @property
-    def counted_as(self) -> str:
-        """The name the limits count under."""
-        return f"hf:{self.hf_user.casefold()}" if self.hf_user else self.visitor
+    def names(self) -> tuple[str, ...]:
+        """The names that limits count under: the account, else the address; and the network behind either, so that
+        many accounts are no way around a limit."""
+        own = f"hf:{self.hf_user.casefold()}" if self.hf_user else self.visitor
+        return tuple(name for name in (own, f"{NETWORK}{self.visitor}" if self.visitor else "") if name)
 
 
 @dataclass(frozen=True)

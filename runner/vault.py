@@ -43,6 +43,7 @@ class _Slot:
     held: Held
     owner: bytes
     expires: float
+    visitor: str
 
 
 def _digest(session: str) -> bytes:
@@ -55,13 +56,13 @@ class Vault:
     Args:
         ttl: seconds after the last use at which a key is forgotten.
         most: keys held at once; above it the one that was not used for the longest time goes.
-        each: keys held at once for one session.
+        each: keys held at once for one session. of_one: for one visitor, whose browser may make any number of sessions.
         clock: monotonic seconds.
     """
 
-    def __init__(self, ttl: float = 3600, most: int = 2000, each: int = 8,
+    def __init__(self, ttl: float = 3600, most: int = 2000, each: int = 8, of_one: int = 80,
                  clock: Callable[[], float] = time.monotonic) -> None:
-        self._ttl, self._most, self._each, self._clock = ttl, most, each, clock
+        self._ttl, self._most, self._each, self._of_one, self._clock = ttl, most, each, of_one, clock
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -75,8 +76,11 @@ class Vault:
     def __reduce__(self) -> NoReturn:
         raise TypeError("the vault is not written anywhere")
 
-    def put(self, provider: str, fields: Mapping[str, str], session: str) -> str:
+    def put(self, provider: str, fields: Mapping[str, str], session: str, visitor: str = "") -> str:
         """Hold `fields` for this session alone; the handle (256 random bits) is all that may travel.
+
+        Args:
+            visitor: the name that limits count under, "" where visitors are not told apart.
 
         Raises:
             UserError: no session, so that the key would belong to nobody.
@@ -86,12 +90,10 @@ class Vault:
         handle, owner = secrets.token_urlsafe(32), _digest(session)
         with self._lock:
             self._sweep()
-            own = [h for h, slot in self._slots.items() if slot.owner == owner]
-            for old in own[: max(0, len(own) - self._each + 1)]:
-                del self._slots[old]
-            while len(self._slots) >= self._most:
-                self._slots.popitem(last=False)
-            self._slots[handle] = _Slot(Held(provider, dict(fields)), owner, self._clock() + self._ttl)
+            self._make_room([h for h, slot in self._slots.items() if slot.owner == owner], self._each)
+            self._make_room([h for h, slot in self._slots.items() if visitor and slot.visitor == visitor], self._of_one)
+            self._make_room(list(self._slots), self._most)
+            self._slots[handle] = _Slot(Held(provider, dict(fields)), owner, self._clock() + self._ttl, visitor)
         return handle
 
     def get(self, handle: str, session: str) -> Held | None:
@@ -141,6 +143,11 @@ class Vault:
         for handle in gone:
             del self._slots[handle]
         return len(gone)
+
+    def _make_room(self, handles: list[str], most: int) -> None:
+        """Drop those of `handles` that were not used for longest, so that one more is not above `most`."""
+        for handle in handles[: max(0, len(handles) - most + 1)]:
+            del self._slots[handle]
 
     def _own(self, handle: str, session: str) -> _Slot | None:
         slot = self._slots.get(handle) if isinstance(handle, str) else None

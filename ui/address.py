@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipeline.core.text import safe_text
 
-LONGEST = 1 << 16  # bytes of path and parameters
+LONGEST = 32_768  # bytes of an address
 LONGEST_NAME = 255  # bytes of one part of a path: what a file's name may have, and an id of ours never reaches
 MOST_PARAMETERS = 4000
 
@@ -25,8 +25,8 @@ class Address:
         """Pass on with a safe address, or answer 404 or 414."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
-        elif len(scope["query_string"]) + len(scope["path"]) > LONGEST:
-            await PlainTextResponse(f"the address is too long: at most {LONGEST:,} bytes", 414)(scope, receive, send)
+        elif len(scope.get("raw_path") or scope["path"].encode()) + len(scope["query_string"]) > LONGEST:
+            await PlainTextResponse(f"This address is too long: at most {LONGEST:,} bytes.", 414)(scope, receive, send)
         elif _odd(scope["path"]):
             await PlainTextResponse("not found", 404)(scope, receive, send)
         else:

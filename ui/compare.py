@@ -14,12 +14,14 @@ from pipeline.report.agreement import agreement
 from pipeline.report.compare import Comparison, GroupRow, compare, grid
 from pipeline.report.stats import Difference
 from pipeline.report.view import RunView
+from ui.query import Name, Names, Query
 from ui.results import figures
 from ui.results.charts import Cell, Chart, note, signed
 from ui.results.frame import NO_INDEX, Page, interval_text, money, percent, points
 
 LEAST, MOST = 2, 6
 MOST_READ = 50
+NAMES: Names = {"runs": Name(most=10, longest=6000), "run": Name(most=MOST_READ, longest=500)}
 T = Callable[..., str]
 LETTERS = "ABCDEF"
 
@@ -34,8 +36,8 @@ class Compare:
 
     async def page(self, request: Request) -> Response:
         """The comparison; with fewer than two runs, the form that asks for them."""
-        page = Page(request, noindex=True)
-        asked = run_ids(request)
+        page = Page(request, NAMES, noindex=True)
+        asked = run_ids(page.query)
         ids = asked[:MOST]
         known, views, missing = await self._views(request, ids)
         said = [page.plural("compare.missing", len(missing))] if missing else []
@@ -53,7 +55,7 @@ class Compare:
                 problem=page.t("compare.too_few") if ids else "",
             )
         result, pairs = await self._compared(views)
-        return page.respond(
+        return await page.answer(
             "compare.html",
             result=result,
             said=said,
@@ -62,7 +64,7 @@ class Compare:
             letters=LETTERS,
             charts=await asyncio.to_thread(compare_charts, result, page.t),
             pairs=pairs,
-            matrix=grid(views) if len({r.judge for r in result.runs}) > 1 else None,
+            matrix=await asyncio.to_thread(grid, views) if len({r.judge for r in result.runs}) > 1 else None,
             difference=lambda d: difference_text(d, page.t),
             signed=signed,
             rows=_rows,
@@ -70,11 +72,12 @@ class Compare:
 
     async def charts(self, request: Request) -> Response:
         """The figures as JSON, for Plotly."""
-        _, views, _ = await self._views(request, run_ids(request)[:MOST])
+        page = Page(request, NAMES)
+        _, views, _ = await self._views(request, run_ids(page.query)[:MOST])
         if len(views) < LEAST:
             return JSONResponse({"error": "not available"}, 404, NO_INDEX)
         result, _ = await self._compared(views)
-        found = compare_charts(result, Page(request).t)
+        found = await asyncio.to_thread(compare_charts, result, page.t)
         return JSONResponse({c.id: c.spec for c in found if c.spec}, headers=NO_INDEX)
 
     async def _compared(self, views: list[RunView]) -> tuple[Comparison, list[tuple[int, int, Any]]]:
@@ -101,10 +104,10 @@ class Compare:
         return list(known.values()), views, missing
 
 
-def run_ids(request: Request) -> list[str]:
+def run_ids(query: Query) -> list[str]:
     """Ids as they were given: `?runs=A,B` and repeated `?run=`; a whole link counts as the id at its end."""
-    parts = [p for text in request.query_params.getlist("runs") for p in text.replace("\n", ",").split(",")]
-    parts += request.query_params.getlist("run")
+    parts = [p for text in query.getlist("runs") for p in text.replace("\n", ",").split(",")]
+    parts += query.getlist("run")
     ids = [p.strip().split("?")[0].split("#")[0].rstrip("/").rsplit("/", 1)[-1] for p in parts]
     return [i for i in ids if i][:MOST_READ]
 

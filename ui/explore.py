@@ -23,6 +23,7 @@ from pipeline.settings import setting
 from pipeline.spec import JUDGE_DEFAULTS, REFERENCE_JUDGE, SOLVER_DEFAULTS, ModelSpec, RunSpec
 from runner.gated_counts import public_counts
 from runner.requests import form_fields
+from ui.query import NUMBER, Name, Names, Query
 from ui.results import figures
 from ui.results.charts import Cell, Chart
 from ui.results.crossing import COMPETENCY, SUBCOMPETENCY, Crossed, Filters, cross, overview
@@ -30,7 +31,17 @@ from ui.results.frame import Page, money
 
 PAGE = 20
 MODELS = Path(__file__).resolve().parents[1] / "assets" / "models.json"
-MODEL_LONGEST = 200
+FILTERS = ("competency", "subcompetency", "context")
+NAMES: Names = {
+    "source": Name(longest=20),
+    **{name: Name(most=200, longest=300) for name in FILTERS},
+    "x": Name(),
+    "y": Name(),
+    "solver": Name(),
+    "judge": Name(),
+    "sample_limit": NUMBER,
+    "page": NUMBER,
+}
 DEMO_MODELS = ("demo/strong", "demo/weak")
 T = Callable[..., str]
 
@@ -47,15 +58,15 @@ class Explore:
 
     async def page(self, request: Request) -> Response:
         """The set under the filters of the query, as a page that works without scripts."""
-        page = Page(request)
-        offer = await asyncio.to_thread(self._offer, request, page)
+        page = Page(request, NAMES)
+        offer = await asyncio.to_thread(self._offer, page)
         if offer.tasks is None:
             return page.respond("explore_counts.html", why=offer.why, counts=gated_counts(page.t), kinds=self._kinds())
-        if request.query_params.get("source") == "hub" and offer.kind != "hub":
+        if page.query.get("source") == "hub" and offer.kind != "hub":
             return page.respond(
                 "explore_counts.html", why=page.t("explore.gated"), counts=gated_counts(page.t), kinds=self._kinds()
             )
-        return page.respond("explore.html", **await asyncio.to_thread(self._values, page, offer))
+        return await page.answer("explore.html", **await asyncio.to_thread(self._values, page, offer))
 
     def _kinds(self) -> list[str]:
         return list(dict.fromkeys([*self.sources.kinds(), "hub"]))
@@ -69,11 +80,11 @@ class Explore:
             self._sources = Sources()
         return self._sources
 
-    def _offer(self, request: Request, page: Page) -> Any:
-        return self.sources.offer(request.query_params.get("source", "demo"), page.table, request)
+    def _offer(self, page: Page) -> Any:
+        return self.sources.offer(page.query.get("source", "demo"), page.table, page.request)
 
     def _values(self, page: Page, offer: Any) -> dict[str, Any]:
-        query, tasks = page.request.query_params, offer.tasks.tasks
+        query, tasks = page.query, offer.tasks.tasks
         filters = Filters.of(query)
         seen = overview(tasks, filters)
         row, column = _axes(query, seen.variables)
@@ -102,45 +113,49 @@ class Explore:
             "spec": spec,
             "models": model_names(),
             "money_text": estimate_text(made, page.t) if made else "",
-            "toggle": lambda variable, name: _toggle(page, filters, variable, name),
+            "choice": _choice,
             "asked": query.get("solver", ""),
             "judge": query.get("judge", REFERENCE_JUDGE),
             "limit": query.get("sample_limit", ""),
-            "chart_query": urlencode([(k, v) for k, v in query.multi_items() if k != "lang"] + [("lang", page.lang)]),
-            "hidden": [(k, v) for k, v in query.multi_items() if k in ("source", "competency", "subcompetency", "context", "lang")],
+            "chart_query": urlencode([*query.without("lang", "page"), ("lang", page.lang)]),
+            "hidden": [(k, v) for k, v in query.items if k in ("source", *FILTERS, "lang")],
+            "others": query.without(*FILTERS, "page"),
         }
 
     async def charts(self, request: Request) -> Response:
         """The crossing as a figure, for Plotly."""
-        page = Page(request)
-        offer = await asyncio.to_thread(self._offer, request, page)
+        page = Page(request, NAMES)
+        offer = await asyncio.to_thread(self._offer, page)
         if offer.tasks is None:
             return JSONResponse({}, 404)
-        seen = overview(offer.tasks.tasks, Filters.of(request.query_params))
-        row, column = _axes(request.query_params, seen.variables)
+        return JSONResponse(await asyncio.to_thread(self._chart, page, offer))
+
+    def _chart(self, page: Page, offer: Any) -> dict[str, Any]:
+        seen = overview(offer.tasks.tasks, Filters.of(page.query))
+        row, column = _axes(page.query, seen.variables)
         names = {COMPETENCY: page.t("col_competency"), SUBCOMPETENCY: page.t("subcompetency")}
         chart = cross_chart(cross(seen.tasks, row, column), names.get(row, row), names.get(column, column), page.t)
-        return JSONResponse({chart.id: chart.spec} if chart.spec else {})
+        return {chart.id: chart.spec} if chart.spec else {}
 
     async def estimate(self, request: Request) -> Response:
         """What a run on the filtered set would cost, as JSON. GET with query parameters, or POST with a form."""
-        query: Any = request.query_params
+        page = Page(request, NAMES)
         if request.method == "POST":
             try:
-                query = await form_fields(request)
+                page.query = Query(NAMES, (await form_fields(request)).multi_items())
             except UserError as error:
                 return JSONResponse({"error": str(error)}, 400)
-        page = Page(request)
-        offer = await asyncio.to_thread(self.sources.offer, str(query.get("source", "demo")), page.table, request)
+        offer = await asyncio.to_thread(self._offer, page)
         if offer.tasks is None:
             return JSONResponse({"error": offer.why}, 404)
-        made, problem, _ = await asyncio.to_thread(_estimate_of, query, offer.tasks.tasks, offer, Filters.of(query))
+        filters = Filters.of(page.query)
+        made, problem, _ = await asyncio.to_thread(_estimate_of, page.query, offer.tasks.tasks, offer, filters)
         if made is None:
             return JSONResponse({"error": problem or page.t("why_no_model")}, 400)
         return JSONResponse(made.model_dump(mode="json"))
 
 
-def _axes(query: Any, variables: list[str]) -> tuple[str, str]:
+def _axes(query: Query, variables: list[str]) -> tuple[str, str]:
     """The two variables to cross; by default competency and the first context variable."""
     short = {"competency": COMPETENCY, "subcompetency": SUBCOMPETENCY}
     asked = [short.get(query.get(k, ""), query.get(k, "")) for k in ("x", "y")]
@@ -148,17 +163,11 @@ def _axes(query: Any, variables: list[str]) -> tuple[str, str]:
     return (asked[1] if asked[1] in variables else COMPETENCY), column
 
 
-def _toggle(page: Page, filters: Filters, variable: str, name: str) -> str:
-    """The address after a click on a value: added where it is off, taken away where it is on."""
-    pair = {COMPETENCY: ("competency", name), SUBCOMPETENCY: ("subcompetency", name)}.get(
+def _choice(variable: str, name: str) -> tuple[str, str]:
+    """The parameter that asks for one value of a variable."""
+    return {COMPETENCY: ("competency", name), SUBCOMPETENCY: ("subcompetency", name)}.get(
         variable, ("context", f"{variable}={name}")
     )
-    params = filters.params()
-    params = [p for p in params if p != pair] if pair in params else [*params, pair]
-    kept = [
-        (k, v) for k, v in page.request.query_params.multi_items() if k not in ("competency", "subcompetency", "context", "page")
-    ]
-    return f"/explore?{urlencode(kept + params)}#filters"
 
 
 def cross_chart(crossed: Crossed, row: str, column: str, t: T) -> Chart:
@@ -191,10 +200,12 @@ def cross_chart(crossed: Crossed, row: str, column: str, t: T) -> Chart:
     )
 
 
-def _estimate_of(query: Any, tasks: tuple[Task, ...], offer: Any, filters: Filters) -> tuple[Estimate | None, str, RunSpec | None]:
+def _estimate_of(
+    query: Query, tasks: tuple[Task, ...], offer: Any, filters: Filters
+) -> tuple[Estimate | None, str, RunSpec | None]:
     """The estimate for the models of the query, or why there is none; nothing at all where no model was named."""
-    solver = str(query.get("solver", "")).strip()[:MODEL_LONGEST]
-    judge = str(query.get("judge", "")).strip()[:MODEL_LONGEST] or ("demo/judge" if solver.startswith("demo/") else REFERENCE_JUDGE)
+    solver = query.get("solver").strip()
+    judge = query.get("judge").strip() or ("demo/judge" if solver.startswith("demo/") else REFERENCE_JUDGE)
     if not solver:
         return None, "", None
     try:
@@ -203,7 +214,7 @@ def _estimate_of(query: Any, tasks: tuple[Task, ...], offer: Any, filters: Filte
             competency=filters.competency,
             subcompetency=filters.subcompetency,
             context=filters.context,
-            sample_limit=_whole(str(query.get("sample_limit", "")), 0),
+            sample_limit=_whole(query.get("sample_limit"), 0),
             sampling="stratified",
             solver=ModelSpec(model=solver, config=SOLVER_DEFAULTS),
             judge=ModelSpec(model=judge, config=JUDGE_DEFAULTS),

@@ -16,11 +16,18 @@ from starlette.responses import Response
 from pipeline.report.figures import Summary
 from pipeline.report.stats import Interval, Rank, ranks
 from pipeline.report.view import RunView
+from ui.query import Name, Names, one_of
 from ui.results.frame import Page, day
 from ui.results.published import Published, published
 
 SORTS = ("score", "model", "date", "cost")
 MOST = 100
+NAMES: Names = {
+    **{name: Name() for name in ("judge", "prompt", "subset")},
+    "q": Name(longest=100),
+    "sort": one_of(*SORTS),
+    "dir": one_of("up", "down"),
+}
 
 
 @dataclass(frozen=True)
@@ -170,22 +177,29 @@ class Gallery:
 
     async def page(self, request: Request) -> Response:
         """The gallery, filtered and sorted by query parameters; works without scripts."""
-        page = Page(request)
-        runs = await self._runs()
+        page, runs = Page(request, NAMES), await self._runs()
+        return await asyncio.to_thread(self._respond, page, runs)
+
+    def _respond(self, page: Page, runs: list[Entry]) -> Response:
         every = [*runs, *published_entries()]
-        query = request.query_params
-        wanted = {k: query.get(k, "") for k in ("judge", "prompt", "subset", "q")}
-        sort = query.get("sort") if query.get("sort") in SORTS else "score"
+        known = {
+            "judge": sorted({e.plain_judge for e in every}),
+            "prompt": sorted({e.prompt for e in every if e.prompt}),
+            "subset": sorted({e.subset for e in every}),
+        }
+        query = page.query = page.query.narrowed(known)
+        wanted = {k: query.get(k) for k in ("judge", "prompt", "subset", "q")}
+        sort = query.get("sort", "score")
         down = query.get("dir", "down" if sort == "score" else "up") == "down"
         shown = [e for e in every if _fits(e, wanted)]
-        groups = [Ranking(g.judge, g.prompt, g.subset, ordered(g.entries, str(sort), down), g.ranked) for g in rankings(shown)]
+        groups = [Ranking(g.judge, g.prompt, g.subset, ordered(g.entries, sort, down), g.ranked) for g in rankings(shown)]
         return page.respond(
             "gallery.html",
             runs=[g for g in groups if g.entries[0].kind == "run"],
             others=[g for g in groups if g.entries[0].kind != "run"],
-            judges=sorted({e.plain_judge for e in every}),
-            prompts=sorted({e.prompt for e in every if e.prompt}),
-            subsets=sorted({e.subset for e in every}),
+            judges=known["judge"],
+            prompts=known["prompt"],
+            subsets=known["subset"],
             wanted=wanted,
             sort=sort,
             down=down,

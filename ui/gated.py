@@ -16,6 +16,7 @@ from runner.addresses import hosted
 from runner.gate import LOGIN, Account, Gate, may_see, task_source
 from runner.gated_counts import public_counts
 from ui import signin
+from ui.query import home_query
 from ui.sources import Offer
 from ui.words import say
 
@@ -110,9 +111,9 @@ def account_html(request: Any, w: Mapping[str, str]) -> str:
     """The visitor's own line: the way to sign in, or who is signed in and the way out; "" where there is no sign-in."""
     if not signin.configured():
         return ""
-    query = dict(getattr(request, "query_params", None) or {})
-    trouble = query.pop("signin", "")
-    here = urlencode({"_target_url": f"/?{urlencode(query)}" if query else "/"})
+    query = home_query(request)
+    trouble = query.get("signin")
+    here = urlencode({"_target_url": query.link("/", signin=None)})
     said = f'<p class="note bad" role="status">{escape(w[f"signin_{trouble}"])}</p>' if trouble in TROUBLES else ""
     found = signin.account(request)
     if found is None:

@@ -20,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ui import visitor
 from ui.gradio_calls import Refused, read_call, session_in
+from ui.sessions import Sessions
 
 PAGE, ALIVE = "/", "/gradio_api/app_id"
 EVENTS, JOIN, CALL = "/gradio_api/queue/data", "/gradio_api/queue/join", "/gradio_api/run/predict"
@@ -39,10 +40,14 @@ class GradioDoor:
 
     Args:
         inner: Gradio's app. files: addresses of its own scripts and styles.
+
+    Attributes:
+        sessions: which visitor's page made which of Gradio's sessions.
     """
 
     def __init__(self, inner: Any, files: frozenset[str]) -> None:
         self.inner, self.files = inner, files
+        self.sessions = Sessions(inner.blocks)
         self._secret = secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +89,9 @@ class GradioDoor:
 
     async def _call(self, request: Request, answered_at_once: bool, send: Send) -> None:
         call = read_call(await request.body(), self.inner.blocks.fns)
-        call["session_hash"] = self._own(call["session_hash"], request)
+        call["session_hash"] = session = self._own(call["session_hash"], request)
+        if name := visitor.counted_as(request):
+            self.sessions.seen(name, session)
         raw = json.dumps(call).encode()
         scope = {**request.scope, "headers": _headers_for(raw, request.scope["headers"])}
         await self.inner(scope, _giving(raw, request.receive), _Sentence(send) if answered_at_once else send)

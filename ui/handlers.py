@@ -4,6 +4,7 @@ Handlers know components only by name; `ui.wiring` binds them.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -15,9 +16,10 @@ from runner.providers.catalogue import provider
 from runner.providers.judges import label, stability
 from runner.providers.models import ModelList
 from ui.estimate_panel import panel, top
-from ui.form import context_pair, values_of
+from ui.form import context_pair, context_value, values_of
 from ui.gated import account_html, source_html
 from ui.page import JUDGE, SOLVER, model_choices, task_choices
+from ui.query import home_query
 from ui.sources import Offer
 from ui.start import Room, begin, keys_of, prepare, table
 from ui.words.said import translated
@@ -79,7 +81,7 @@ class Acts:
 
     def connected(self, request: gr.Request) -> tuple[Any, ...]:
         """Back from a provider's sign-in: its models are chosen, and its route to the reference judge."""
-        found = request.query_params.get("connected", "")
+        found = home_query(request).get("connected")
         if found != "openrouter":
             return (gr.skip(),) * 4
         judges = model_choices(found, "judge")
@@ -107,15 +109,13 @@ class Acts:
 
     def arrive(self, request: gr.Request) -> tuple[Any, ...]:
         """A visitor opens the page: the live tab for a run's link, the filters that a link carries, words of their language."""
-        query, w = request.query_params, table(request)
+        query, w = home_query(request), table(request)
         offer = self.room.sources.offer(query.get("source") or self.room.sources.default(request), w, request)
         choices = task_choices(offer)
-        wanted = {
-            name: [v for v in query.getlist(name)] if hasattr(query, "getlist") else []
-            for name in ("competency", "subcompetency", "context")
-        }
-        values = [[value for text, value in choices[name] if _wanted(name, value, wanted[name])] for name in wanted]
-        ids = query.get("task_ids", "")
+        wanted = {name: set(query.getlist(name)) for name in ("competency", "subcompetency")}
+        wanted["context"] = _contexts(query.getlist("context"))
+        values = [[value for _, value in choices[name] if value in wanted[name]] for name in wanted]
+        ids = query.get("task_ids")
         if offer.kind == "demo":  # the page was built with its choices
             source, limit, filters = gr.skip(), gr.skip(), [v if v else gr.skip() for v in values]
         else:
@@ -166,10 +166,13 @@ class Acts:
         return pressed
 
 
-def _wanted(name: str, value: str, given: list[str]) -> bool:
-    if name != "context":
-        return value in given
-    return any("=" in text and context_pair(text) == context_pair(value) for text in given)
+def _contexts(given: list[str]) -> set[str]:
+    """The context variables of a link, KEY=VALUE, as the form's choices are written; what is none is passed over."""
+    found = set()
+    for text in given:
+        with contextlib.suppress(UserError):
+            found.add(context_value(*context_pair(text)))
+    return found
 
 
 def _why(sentence: str, off: bool) -> str:

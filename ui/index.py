@@ -7,10 +7,11 @@ Touches no other answer. What Gradio's `head=` adds is only put in by its script
 import re
 from html import escape
 
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.query import HOME, Query
 from ui.results.frame import Page
 from ui.words import pick_language, words
 
@@ -32,12 +33,16 @@ class Index:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
+        # Gradio looks some names up without asking whether they are there: `/?page=x` was a fault of the server.
+        if scope["path"].rstrip("/") in ("", "/config"):
+            asked = Query.of(scope["query_string"], HOME)
+            scope = {**scope, "query_string": asked.link().partition("?")[2].encode()}
         if scope["path"] != "/":
             wanted = "text/html" in Headers(scope=scope).get("accept", "")
             await self.app(scope, receive, _Lost(scope, receive, send) if wanted else send)
             return
         lang = pick_language(
-            Headers(scope=scope).get("accept-language"), QueryParams(scope["query_string"]).get("lang")
+            Headers(scope=scope).get("accept-language"), Query.of(scope["query_string"], {}).get("lang")
         )
         await self.app(scope, receive, _Mending(send, lang))
 

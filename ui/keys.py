@@ -22,7 +22,7 @@ from runner.providers.keys import clean_fields, wrong_provider
 from runner.providers.models import ModelLists
 from runner.requests import json_object
 from runner.vault import Vault
-from ui.visitor import ensure_session, session_of
+from ui.visitor import counted_as, ensure_session, session_of
 
 ROLES = ("solver", "judge")
 LARGEST = 20_000  # bytes of a body; the fields of one provider are far below
@@ -37,15 +37,15 @@ class KeyRing:
         self._rings: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, session: str, role: str, entry: Provider, fields: dict[str, str]) -> None:
+    def put(self, session: str, role: str, entry: Provider, fields: dict[str, str], visitor: str = "") -> None:
         """Hold cleaned fields for a role."""
-        self.adopt(session, role, entry.id, self.vault.put(entry.id, fields, session))
+        self.adopt(session, role, entry.id, self.vault.put(entry.id, fields, session, visitor))
 
     def adopt(self, session: str, role: str, provider_id: str, handle: str) -> None:
         """Take over a handle that is in the vault already."""
         with self._lock:
-            while len(self._rings) >= self._most and session not in self._rings:
-                self._rings.popitem(last=False)
+            if len(self._rings) >= self._most and session not in self._rings:
+                self._tidy()
             old = self._rings.setdefault(session, {}).get((role, provider_id))
             self._rings[session][role, provider_id] = handle
             self._rings.move_to_end(session)
@@ -73,6 +73,12 @@ class KeyRing:
             ring = dict(self._rings.get(session, {}))
         told = {f"{role}/{pid}": self.vault.describe(handle, session) for (role, pid), handle in ring.items()}
         return {name: {"tail": d["tail"], "expires_in": d["expires_in"]} for name, d in told.items() if d}
+
+    def _tidy(self) -> None:
+        """Drop the rings on which no key hangs any more; those that are left are fewer than the vault's keys."""
+        for session, ring in list(self._rings.items()):
+            if not any(self.vault.describe(handle, session) for handle in ring.values()):
+                del self._rings[session]
 
     def _handle(self, session: str, role: str, provider_id: str) -> str | None:
         with self._lock:
@@ -134,7 +140,7 @@ class _Keys:
             if wrong := wrong_provider(entry, fields):
                 raise UserError(wrong)
             fields = fields or {"api_key": NO_KEY}
-            self.ring.put(session_of(request.cookies), role, entry, fields)
+            self.ring.put(session_of(request.cookies), role, entry, fields, counted_as(request))
         except UserError as error:
             return _sorry(error)
         return JSONResponse({"held": self.ring.describe(session_of(request.cookies))}, headers=NO_STORE)
@@ -166,7 +172,9 @@ class _Keys:
         response = RedirectResponse("/", 303, headers=NO_STORE)
         session = ensure_session(request.cookies, response)
         try:
-            response.headers["location"] = self.oauth.begin(session, f"{_origin(request)}/keys/openrouter/back/{PLACE}")
+            response.headers["location"] = self.oauth.begin(
+                session, f"{_origin(request)}/keys/openrouter/back/{PLACE}", counted_as(request)
+            )
         except UserError as error:
             return _page(str(error), 400)
         return response
@@ -176,7 +184,7 @@ class _Keys:
         session = session_of(request.cookies)
         try:
             state, code = request.path_params["state"], request.query_params.get("code", "")
-            handle = await self.oauth.finish(state, code, session)
+            handle = await self.oauth.finish(state, code, session, counted_as(request))
         except UserError as error:
             return _page(str(error), 400)
         self.ring.adopt(session, "solver", "openrouter", handle)

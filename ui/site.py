@@ -3,11 +3,13 @@
 Our routes win over Gradio's because they stand first. The service is opened and closed with the app.
 """
 
+import asyncio
 import contextlib
 import importlib
 import logging
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
 from ui import assets, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.address import Address  # noqa: E402
+from ui.fair import Fair  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
@@ -40,6 +43,7 @@ from ui.wiring import connect  # noqa: E402
 from ui.words import words  # noqa: E402
 
 log = logging.getLogger(__name__)
+THREADS = 64
 STYLES = ("tokens", "base", "page")
 # Put in after Gradio's own styles, so that ours win where names meet.
 HEAD = "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for name in STYLES) + (
@@ -59,16 +63,17 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     vault, lists = Vault(), ModelLists()
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
-    app = FastAPI(
+    app: FastAPI = FastAPI(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         lifespan=_life(service, vault, gated.gate),
         middleware=[
             Middleware(Guard, hosts=allowed_hosts()),
+            Middleware(Address),
+            Middleware(Fair, limits=service.limits, sessions=lambda: app.state.sessions),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
-            Middleware(Address),
             Middleware(signin.SignIn, on_out=gated.gate.forget),
         ],
     )
@@ -77,7 +82,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
         *assets.routes,
         *keys.routes(ring, OpenRouterOAuth(vault), lists),
         *run_routes.routes(service, ring, lists, gated.places),
-        *api.routes(service, visitor.hf_user),
+        *api.routes(service, visitor.hf_user, visitor.counted_as),
         *privacy.routes,
         *_results(service, room, gated),
     ]
@@ -106,7 +111,7 @@ def _wrong_methods(routes: list[Any]) -> list[Route]:
 def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
     demo, parts = page.build(room.sources.offer("demo", words()), room.sources.kinds())
     connect(demo, parts, room)
-    mounted.mount(
+    door = mounted.mount(
         app,
         demo,
         theme=theme(),
@@ -114,6 +119,7 @@ def _with_gradio(app: FastAPI, room: Room) -> FastAPI:
         i18n=page.I18N,
         favicon_path=str(assets.ROOT / "assets" / "style" / "mark.svg"),
     )
+    app.state.sessions = door.sessions
     return app
 
 
@@ -133,7 +139,8 @@ def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
 def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
     @contextlib.asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        import asyncio
+        # One visitor's requests hold a few threads at most; there are enough for the journals of running runs beside them.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
 
         async def forget() -> None:
             while True:

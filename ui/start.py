@@ -19,6 +19,7 @@ from ui import visitor
 from ui.estimate_panel import Worked, work_out
 from ui.form import Keys, credentials_of, spec_of, why_not
 from ui.keys import KeyRing
+from ui.query import home_query
 from ui.run_routes import held_fields
 from ui.sources import Sources
 from ui.words import pick_language, words
@@ -38,9 +39,8 @@ class Room:
 def table(request: gr.Request) -> dict[str, str]:
     """The words for this visitor."""
     real: Any = request
-    query = dict(getattr(real, "query_params", None) or {})
     headers = getattr(real, "headers", None) or {}
-    return words(pick_language(headers.get("accept-language"), query.get("lang")))
+    return words(pick_language(headers.get("accept-language"), home_query(request).get("lang")))
 
 
 def keys_of(room: Room, values: dict[str, Any], request: gr.Request) -> Keys:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from runner.addresses import hosted
 from runner.sharing import Owner
+from runner.visitors import visitor_of
 from ui import signin
 
 COOKIE = "l2_session"
@@ -63,20 +64,21 @@ def hf_token(request: Any) -> str | None:
 
 
 def owner(request: Any) -> Owner:
-    """Who the run belongs to and is counted under. On a visitor's own machine visitors are not told apart."""
-    return Owner(hf_user=hf_user(request), visitor=_address(request) if hosted() else "")
+    """Who the run belongs to and is counted under."""
+    return Owner(hf_user=hf_user(request), visitor=counted_as(request))
 
 
 def mark(request: Any) -> str:
     """What tells this browser from others: its cookie; where it keeps none, and is not on its own machine, its address."""
-    return session_of(cookies_of(request)) or (_address(request) if hosted() else "")
+    return session_of(cookies_of(request)) or counted_as(request)
 
 
-def _address(request: Any) -> str:
+def counted_as(request: Any) -> str:
+    """The name that limits count whoever asks under; "" on a visitor's own machine, where visitors are not told apart."""
+    if not hosted():
+        return ""
     real = _request_of(request)
-    # The Spaces proxy appends the address it saw; what stands before it was sent by the visitor and may be invented.
-    forwarded = (getattr(real, "headers", None) or {}).get("x-forwarded-for", "")
-    if forwarded:
-        return forwarded.split(",")[-1].strip()
-    client = getattr(real, "client", None)
-    return getattr(client, "host", "") or ""
+    headers = getattr(real, "headers", None) or {}
+    # A second line of the same name follows the first, as if they were one: the proxy's word is the last in either form.
+    lines = headers.getlist("x-forwarded-for") if hasattr(headers, "getlist") else [headers.get("x-forwarded-for", "")]
+    return visitor_of(lines, getattr(getattr(real, "client", None), "host", "") or "")

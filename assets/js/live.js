@@ -73,11 +73,33 @@ class Live {
 
   listen() {
     if (!this.id || this.source || document.hidden || this.over) return;
-    this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`);
-    this.source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
+    clearTimeout(this.timer);
+    const source = (this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`));
+    source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
     this.final = null;
-    this.source.addEventListener("done", () => { this.over = true; this.close(); this.settle(this.id); });
-    this.source.onerror = () => this.problem(say(this.w, "live_reconnecting"));
+    source.addEventListener("done", () => { this.over = true; this.close(); this.settle(this.id); });
+    source.onerror = () => {
+      if (source !== this.source) return;
+      this.problem(say(this.w, "live_reconnecting"));
+      // A stream that was refused is not opened again by the browser.
+      if (source.readyState === EventSource.CLOSED) { this.close(); this.asked = 0; this.ask(this.id); }
+    };
+  }
+
+  // Without a stream, as where too many watch: asks every five seconds, and for a stream again each minute.
+  async ask(id) {
+    const reply = await fetch(`/api/runs/${id}/events?poll=1&after=${this.position}`).catch(() => null);
+    if (id !== this.id || this.source || document.hidden) return;
+    if (reply?.status === 404) return this.problem(`${say(this.w, "live_gone")} ${say(this.w, "live_gone_help")}`);
+    if (reply?.ok) {
+      const news = await reply.json();
+      this.position = news.position;
+      if (news.items.length) await this.queue(news.items);
+      if (id !== this.id) return;
+      this.problem(news.settled ? "" : say(this.w, "live_asking"));
+      if (news.settled) { this.over = true; this.settle(id); return; }
+    }
+    this.timer = setTimeout(() => (++this.asked % 12 ? this.ask(id) : this.listen()), 5000);
   }
 
   // What has ended shows the figures of the result page, whose intervals are resampled.
@@ -90,6 +112,7 @@ class Live {
   }
 
   close() {
+    clearTimeout(this.timer);
     this.source?.close();
     this.source = null;
   }

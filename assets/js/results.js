@@ -181,9 +181,18 @@ function copying() {
   }
 }
 
+/* A box that is ticked asks at once; without scripts the button does. */
+function submitting() {
+  for (const form of document.querySelectorAll("[data-submits]")) {
+    form.querySelector("button[type=submit]").hidden = true;
+    form.addEventListener("change", () => form.submit());
+  }
+}
+
 charts();
 follow();
 copying();
+submitting();
 for (const button of document.querySelectorAll("[data-as]")) button.addEventListener("click", () => save(button));
 THEME.addEventListener("change", redraw);
 const tasks = document.getElementById("tasks");

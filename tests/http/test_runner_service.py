@@ -16,6 +16,7 @@ import pytest
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, read_journal
 from pipeline.report.view import fold
+from pipeline.spec import ModelSpec, RunSpec
 from runner.limits import Limits
 from runner.sharing import Owner
 from runner.store import Store
@@ -328,6 +329,33 @@ def test_limits_hold_and_say_what_to_do(tmp_path: Path) -> None:
             await s.start(spec(tasks=30, delay=0.05), key(), owner=Owner(visitor="v2"))
             with pytest.raises(UserError, match="as many as this server takes"):
                 await s.start(spec(), key(), owner=Owner(visitor="v3"))
+
+    asyncio.run(go())
+
+
+def test_demo_runs_and_keyed_runs_never_take_each_others_slots_or_starts(tmp_path: Path) -> None:
+    # One visitor's free demo runs used up the slots and the starts that a run with a key needs, and the other way round.
+    def made(solver: str, judge: str) -> RunSpec:
+        script = {"tasks": 40, "delay": 0.05}
+        return RunSpec(solver=ModelSpec(model=solver, config=script), judge=ModelSpec(model=judge))
+
+    demo, keyed, mixed = made("demo/strong", "demo/judge"), made("script/a", "script/b"), made("demo/strong", "script/b")
+
+    async def go() -> None:
+        limits = Limits(visitor_runs=1, total_runs=2, visitor_demo_runs=1, total_demo_runs=2, visitor_starts=1,
+                        visitor_demo_starts=1, free_mb=0)
+        async with service(tmp_path, limits) as s:
+            one, two = Owner(visitor="192.0.2.1"), Owner(visitor="192.0.2.2")
+            await s.start(demo, key(), owner=one)
+            await s.start(demo, key(), owner=two)
+            with pytest.raises(UserError, match="2 demo runs are going on"):
+                await s.start(demo, key(), owner=Owner(visitor="192.0.2.3"))
+            await s.start(keyed, key(), owner=one)
+            with pytest.raises(UserError, match="You have 1 runs"):
+                await s.start(mixed, key(), owner=one)
+            await s.start(mixed, key(), owner=two)
+            with pytest.raises(UserError, match="2 runs are going on"):
+                await s.start(keyed, key(), owner=Owner(visitor="192.0.2.3"))
 
     asyncio.run(go())
 

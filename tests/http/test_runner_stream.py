@@ -1,15 +1,19 @@
 """The live stream and the JSON routes over a real socket: nothing lost, few bytes, and one answer for what is not there."""
 
 import asyncio
+import contextlib
 import json
 import time
 from pathlib import Path
 
+from starlette.applications import Starlette
+
 from pipeline.events import read_journal
 from pipeline.report.view import fold
+from runner.api import routes
 from runner.limits import Limits
 from runner.sharing import Owner
-from tests.http.runner_kit import Reader, ended, key, service, site, spec, until
+from tests.http.runner_kit import Reader, ended, key, served, service, site, spec, until
 
 POST = {"content-type": "application/json"}
 
@@ -284,5 +288,39 @@ def test_watchers_are_bounded(tmp_path: Path) -> None:
             assert (await client.get(f"/api/runs/{rid}/events")).status_code == 503
             await s.delete(rid)
             await asyncio.wait_for(first, 20)
+
+    asyncio.run(go())
+
+
+def test_one_visitor_does_not_take_all_watchers_and_asks_instead(tmp_path: Path) -> None:
+    # One visitor's open pages counted like everyone's: the thousandth of them left no stream for anybody else.
+    async def go() -> None:
+        async with service(tmp_path, Limits(free_mb=0, visitor_watchers=3)) as s:
+            app = Starlette(routes=routes(s, visitor=lambda request: request.headers.get("x-visitor", "")))
+            async with served(app) as client:
+                rid = await s.start(spec(tasks=200, delay=0.05), key())
+                path, me = f"/api/runs/{rid}/events", {"x-visitor": "me"}
+
+                async def planned() -> bool:
+                    return any(item[0] == "p" for item in (await client.get(path, params={"poll": 1})).json()["items"])
+
+                await until(planned)
+                async with contextlib.AsyncExitStack() as opened:
+                    for _ in range(3):
+                        assert (await opened.enter_async_context(client.stream("GET", path, headers=me))).status_code == 200
+                    refused = await client.get(path, headers=me)
+                    assert refused.status_code == 429 and refused.headers["retry-after"] == "60" and "3 places" in refused.json()["error"]
+                    await opened.enter_async_context(client.stream("GET", path, headers={"x-visitor": "you"}))
+                    news = (await client.get(path, params={"poll": 1}, headers=me)).json()
+                    more = (await client.get(path, params={"poll": 1, "after": news["position"]}, headers=me)).json()
+                    assert news["settled"] is False and any(item[0] == "p" for item in news["items"]) and more["position"] >= news["position"]
+                    assert not any(item[0] == "p" for item in more["items"])
+
+                async def free() -> bool:
+                    async with client.stream("GET", path, headers=me) as again:
+                        return again.status_code == 200
+
+                await until(free, 10)
+                await s.delete(rid)
 
     asyncio.run(go())

@@ -3,11 +3,11 @@
 Every value a template prints is escaped; text of models and data has no other way into a page.
 """
 
+import asyncio
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
@@ -15,10 +15,12 @@ from starlette.responses import HTMLResponse
 
 from pipeline.report.stats import Interval
 from ui.assets import plotly_path
+from ui.query import Names, Query
 from ui.words import LANGUAGES, pick_language, say, words
 from ui.words.said import translated
 
 TEMPLATES = Path(__file__).parent / "templates"
+ROOM = 500_000  # bytes of long texts in one page
 NO_INDEX = {"X-Robots-Tag": "noindex, nofollow"}
 
 
@@ -33,12 +35,18 @@ def environment() -> Environment:
 
 
 class Page:
-    """What a template knows of the request: its language, its words and its own address with changed parameters."""
+    """What a template knows of the request: its language, its words and its own address with changed parameters.
 
-    def __init__(self, request: Request, noindex: bool = False) -> None:
+    Args:
+        names: the parameters that the page reads beside `lang`; it knows no others.
+    """
+
+    def __init__(self, request: Request, names: Names | None = None, noindex: bool = False) -> None:
         self.request, self.noindex = request, noindex
-        self.lang = pick_language(request.headers.get("accept-language"), request.query_params.get("lang"))
+        self.query = Query.of(request.scope.get("query_string", b""), names or {})
+        self.lang = pick_language(request.headers.get("accept-language"), self.query.get("lang"))
         self.table = words(self.lang)
+        self._room = ROOM
 
     def t(self, key: str, **values: Any) -> str:
         """The words under a key, filled."""
@@ -53,13 +61,21 @@ class Page:
 
         The page's own address stays relative, so that it does not print the id it was asked for.
         """
-        query = self.request.query_params
-        items = list(query.multi_items()) if path is None else [("lang", query["lang"])] if "lang" in query else []
-        items = [(k, v) for k, v in items if k not in changes and k != "part"]
-        for key, value in changes.items():
-            values = value if isinstance(value, list | tuple) else [value]
-            items += [(key, str(v)) for v in values if v is not None and v != ""]
-        return f"{path or ''}?{urlencode(items)}" if items or path is None else path
+        if path is not None:
+            return Query({}, self.query.items).link(path, **changes)
+        return self.query.link(**{"part": None, **changes})
+
+    def fit(self, text: str) -> str:
+        """A long text of the data or of a model, whole as long as the texts of this page fit, else cut with the number of
+        characters that are left out."""
+        shown = text.encode("utf-8", "replace")[: self._room].decode("utf-8", "ignore")
+        self._room -= len(shown.encode())
+        left = len(text) - len(shown)
+        return shown + self.t("result.text.left_out", n=left) if left else text
+
+    async def answer(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """As `respond`, in a thread: for pages that can be long."""
+        return await asyncio.to_thread(self.respond, template, status, **values)
 
     def respond(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """The page. `noindex` pages say so in their header too."""

@@ -12,6 +12,8 @@ from pipeline.report.view import Attempt, RunView, Verdict
 SHAPES = {"met": "●", "unmet": "○", "unread": "◇", "penalty": "▲", "avoided": "▽", "none": "·"}
 """One shape for each state, the same as in the live view."""
 SIZES = (25, 50, 100)
+MARKS = 4000
+"""Most verdicts drawn in one page: a hundred tasks of forty criteria, or ten of twenty in twenty epochs."""
 SORTS = ("file", "key", "competency", "outcome", "score")
 
 
@@ -128,7 +130,7 @@ class Wanted:
 
     @classmethod
     def of(cls, query: Any) -> "Wanted":
-        """From Starlette's query parameters."""
+        """From the parameters of `run_page.NAMES`."""
         size, page = _whole(query.get("size"), SIZES[0]), _whole(query.get("page"), 1)
         sort = query.get("sort", "file")
         return cls(q=query.get("q", "").strip()[:100], competency=query.get("competency", ""), outcome=query.get("outcome", ""),
@@ -152,13 +154,18 @@ class TablePage:
 
 
 def table_page(rows: Sequence[TaskRow], wanted: Wanted) -> TablePage:
-    """The rows that fit, sorted, cut to one page. Tasks without a score come last in either direction."""
+    """The rows that fit, sorted, cut to one page, a shorter one where rows have very many verdicts.
+
+    Tasks without a score come last in either direction.
+    """
     found = sorted([r for r in rows if _fits(r, wanted)], key=lambda r: _order(r, wanted.sort), reverse=wanted.down)
     if wanted.sort == "score":
         found = [r for r in found if r.score is not None] + [r for r in found if r.score is None]
-    pages = max(1, -(-len(found) // wanted.size))
+    largest = max((sum(len(e.marks) for e in row.epochs) for row in found), default=0)
+    size = min(wanted.size, max(1, MARKS // max(1, largest)))
+    pages = max(1, -(-len(found) // size))
     page = min(wanted.page, pages)
-    return TablePage(found[(page - 1) * wanted.size: page * wanted.size], len(found), len(rows), page, pages)
+    return TablePage(found[(page - 1) * size: page * size], len(found), len(rows), page, pages)
 
 
 def _fits(row: TaskRow, w: Wanted) -> bool:

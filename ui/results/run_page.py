@@ -16,22 +16,38 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from pipeline.data.records import Task
 from pipeline.errors import UserError
+from pipeline.judging.outcomes import Outcome
 from pipeline.report.figures import Summary
 from pipeline.report.texts import TaskTexts, task_texts
 from pipeline.report.view import RunView
 from runner.addresses import hosted
 from runner.requests import form_fields
+from ui.query import NUMBER, Name, Names, one_of
 from ui.results import access, card
 from ui.results.charts import charts, figure_specs, signed
 from ui.results.frame import NO_INDEX, Page
 from ui.results.head import head
 from ui.results.methods import methods
 from ui.results.rows import SHAPES, SIZES, SORTS, TablePage, Wanted, table_page, task_rows
+from ui.results.strip import strips
 from ui.words import DEFAULT, say, words
 
 PARTS = {"tasks": "tasks.html", "task": "opened.html", "top": "top.html"}
 STATES = ("met", "unmet", "unread", "penalty", "avoided")
 DAYS = (1, 7, 30, 90)
+NAMES: Names = {
+    "q": Name(longest=100),
+    "competency": Name(),
+    "outcome": one_of(*(o.value for o in Outcome)),
+    "state": one_of(*STATES),
+    "sort": one_of(*SORTS),
+    "dir": one_of("up", "down"),
+    "size": one_of(*map(str, SIZES)),
+    "page": NUMBER,
+    "open": Name(),
+    "part": one_of(*PARTS),
+    "delete": one_of("ask"),
+}
 
 
 class RunPage:
@@ -55,16 +71,19 @@ class RunPage:
 
     async def page(self, request: Request) -> Response:
         """The whole page, or with `?part=` one piece of it for the page's script."""
-        page = Page(request, noindex=True)
+        page = Page(request, NAMES, noindex=True)
         opened = await self._open(request)
         if opened is None:
             return gone(page)
         found, view, summary = opened
-        part = request.query_params.get("part", "")
+        page.query = page.query.narrowed(
+            {"open": [task.key for task in view.tasks], "competency": {task.competency for task in view.tasks}}
+        )
+        part = page.query.get("part")
         show_text = await self._may_see(request, found)
-        loaded = await asyncio.to_thread(self._texts, request, found, view) if show_text and part != "top" else (None, {})
+        loaded = await asyncio.to_thread(self._texts, page, found, view) if show_text and part != "top" else (None, {})
         values = await asyncio.to_thread(self._values, page, found, view, summary, *loaded, show_text)
-        return page.respond(PARTS.get(part, "run.html"), **values)
+        return await page.answer(PARTS.get(part, "run.html"), **values)
 
     async def _may_see(self, request: Request, found: Any) -> bool:
         answer = self.may_see_text(request, found)
@@ -84,15 +103,14 @@ class RunPage:
             summary = await asyncio.to_thread(summarise, view)
         return found, view, summary
 
-    def _texts(self, request: Request, found: Any, view: RunView) -> tuple[dict[str, Task] | None, dict[int, TaskTexts]]:
+    def _texts(self, page: Page, found: Any, view: RunView) -> tuple[dict[str, Task] | None, dict[int, TaskTexts]]:
         """Task texts of the whole run and, for the one opened row, answers and judge's words."""
-        tasks = access.tasks_of(request, found, view, self.service.store.places(found.key), self.kept_tasks)
+        tasks = access.tasks_of(page.request, found, view, self.service.store.places(found.key), self.kept_tasks)
         if tasks is None and found.meta.source == "hub" and hosted():
             return None, {}  # the viewer's token no longer opens the data set: nothing of it is shown
-        opened = request.query_params.get("open", "")
-        known = any(task.key == opened for task in view.tasks)
+        opened = page.query.get("open")
         ledger = self.service.folder(found) / "private" / "ledger.jsonl"
-        return tasks, task_texts(ledger, opened) if known else {}
+        return tasks, task_texts(ledger, opened) if opened else {}
 
     def _values(
         self,
@@ -104,7 +122,7 @@ class RunPage:
         texts: dict[int, TaskTexts],
         show_text: bool,
     ) -> dict[str, Any]:
-        t, query = page.t, page.request.query_params
+        t, query = page.t, page.query
         wanted, rows = Wanted.of(query), task_rows(view)
         table = table_page(rows, wanted)
         described = {c.id: c.description for task in (tasks or {}).values() for c in task.criteria}
@@ -129,6 +147,7 @@ class RunPage:
             "outcomes": [k for k, n in view.counts().items() if n],
             "states": STATES,
             "shapes": SHAPES,
+            "strip": strips(t),
             "sizes": SIZES,
             "sorts": SORTS,
             "pages": pages(table),
@@ -138,7 +157,7 @@ class RunPage:
             "base": base_url(page.request),
             "expires": _expires(found.meta.expires),
             "mirror": self.service.mirror_status if found.owner and found.meta.level != "private" else "",
-            "asked": page.request.query_params.get("delete") == "ask",
+            "asked": query.get("delete") == "ask",
         }
 
     def _journal(self, found: Any) -> str:

@@ -1,0 +1,47 @@
+"""Nobody blocks the others: one hostile visitor against the whole hosted app, while another one runs the demo."""
+
+import asyncio
+import random
+import resource
+from collections import Counter
+from ipaddress import IPv6Address
+from pathlib import Path
+
+from tests.http.visitors_kit import Visitor, hosted_app
+
+FEW, MANY = {"sample-limit": 6}, {"sample-limit": 63, "set-epochs": 20}
+
+
+def hostile_address() -> str:
+    """One of the 2^64 addresses of one subscriber."""
+    return str(IPv6Address("2001:db8:bad:1::") + random.getrandbits(64))
+
+
+def test_one_hostile_visitor_takes_nothing_from_the_next(tmp_path: Path) -> None:
+    # One visitor with the addresses of one /64 took all watchers, all places in the queue and all slots of runs.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8192)), hard))
+
+    async def go(url: str) -> None:
+        hostile, other = Visitor(url, hostile_address()), Visitor(url, "203.0.113.7")
+        await other.whole("warm", **FEW)
+        quiet = sum([(await other.whole(f"quiet{i}", **FEW))[0] for i in range(2)]) / 2
+        assert await hostile.join("h", **MANY) == 200
+        run = await hostile.started("h")
+        assert run.isalnum(), run
+        watch = f"/api/runs/{run}/events"
+        streams = await asyncio.gather(*(hostile.raw(watch, hostile_address()) for _ in range(1050)))
+        told = Counter(status for status, _ in streams)
+        assert told == {200: 20, 429: 1030}
+        bodies = [await hostile.joining(f"j{i}") for i in range(500)]
+        joins = asyncio.gather(*(hostile.raw("/gradio_api/queue/join", hostile_address(), body) for body in bodies))
+        seconds, status = await other.whole("loud", **FEW)
+        answers = Counter(status for status, _ in await joins)
+        print("quiet", round(quiet, 2), "loud", round(seconds, 2), told, answers)
+        assert status == "finished" and seconds < quiet + 2, (quiet, seconds)
+        assert set(answers) == {200, 429} and answers[200] <= 150, answers
+        for _, writer in streams:
+            writer.close()
+
+    with hosted_app(tmp_path, L2BENCH_DEMO_DELAY="0.01") as url:
+        asyncio.run(go(url))
