@@ -20,12 +20,13 @@ from pipeline.admission import Admission
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
-from pipeline.data.choose import choose, sample, subset
+from pipeline.data.choose import sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
 from pipeline.errors import UserError
 from pipeline.faults import Redactor
+from pipeline.growth import chosen_by
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
@@ -53,6 +54,8 @@ class Plan:
     estimate: Estimate
     solver_price: Price | None
     judge_price: Price | None
+    outgrown: tuple[str, ...] = ()
+    """Differences that the run had before it grew, and has no more."""
 
     @property
     def calls(self) -> dict[str, int]:
@@ -111,7 +114,8 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
     _check_models(spec)
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
-    chosen = tuple(choose(data.tasks, spec))
+    grown = chosen_by(data.tasks, spec, places.run_dir)
+    spec, chosen = grown.spec, grown.chosen
     prompt = load_prompt(spec.prompt_version, spec.prompt_source if spec.source != "demo" else "own",
                          spec.prompt_revision, token=hf_token)
     solver_price = price_for(spec.solver.model, live=live, base_url=spec.solver.base_url)
@@ -120,7 +124,9 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
                      available=len(subset(data.tasks, spec)))
     plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
     said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
-    return replace(plan, differences=(*said, *cap_differences(spec)))
+    gone = [text for old, n in zip(grown.before, grown.sizes, strict=True)
+            for text in differences(old, n, len(data.tasks), prompt.record(), plan.record) if text not in said]
+    return replace(plan, differences=(*grown.differences, *said, *cap_differences(spec)), outgrown=tuple(gone))
 
 
 def _check_models(spec: RunSpec) -> None:
@@ -209,7 +215,7 @@ def _started(plan: Plan, resumed: bool) -> events.RunStarted:
     return events.RunStarted(
         t=time.time(), spec=plan.spec.model_dump(mode="json"), spec_digest=plan.spec.digest, data=plan.record,
         prompt=plan.prompt.record(), versions=versions(), differences=plan.differences, resumed=resumed,
-        tasks=tuple(planned(t) for t in plan.chosen), estimate=plan.estimate.model_dump(mode="json"),
+        tasks=tuple(planned(t) for t in plan.chosen), estimate=plan.estimate.model_dump(mode="json"), outgrown=plan.outgrown,
     )
 
 

@@ -22,6 +22,7 @@ from pipeline.report.export.bounded import MOST_BYTES, Archive, bad
 from pipeline.report.export.source import Run, check_start, events_of, json_object, read_manifest
 from pipeline.report.manifest import build_manifest
 from pipeline.report.view import Attempt, Fold, RunView
+from pipeline.spec import canonical
 
 CLOSE = 1e-9
 CLOSE_INTERVAL = 1e-8
@@ -108,13 +109,12 @@ def check_journal(events: Iterable[Event]) -> tuple[RunView, list[str]]:
     Raises:
         UserError: there is no start of a run in it.
     """
-    fold, found, plan = Fold(), [], None
+    fold, found, start = Fold(), list[str](), None
     for event in events:
         fold.apply(event)
         if isinstance(event, RunStarted):
-            if plan is not None and plan != event.tasks:
-                found.append("plan: a resumed stretch of the run has other tasks or criteria than the first")
-            plan = event.tasks
+            found += _check_start(event, start)
+            start = event
     view = fold.view
     check_start(view)
     found += _check_plan(view)
@@ -125,9 +125,22 @@ def check_journal(events: Iterable[Event]) -> tuple[RunView, list[str]]:
     return view, found
 
 
+def _check_start(start: RunStarted, before: RunStarted | None) -> Iterator[str]:
+    """A stretch has the tasks and epochs of the one before; one that grew names the spec before it and keeps all of them."""
+    if (digest := spec_digest(start.spec)) != start.spec_digest:
+        yield f"spec digest: {start.spec_digest!r} in the journal, {digest!r} recomputed from its settings"
+    said, old = start.spec.get("grown_from", ""), before.spec.get("grown_from", "") if before else ""
+    if said != old and said != (before.spec_digest if before else ""):
+        yield f"plan: the run says that it grew from the spec {said[:12]!r}, which is not the one before"
+    elif before and said != old:
+        now = {t.key: t for t in start.tasks}
+        if any(now.get(t.key) != t for t in before.tasks) or start.spec.get("epochs", 1) < before.spec.get("epochs", 1):
+            yield "plan: the run grew, and has lost tasks, criteria or epochs that it had before"
+    elif before and (start.tasks != before.tasks or start.spec.get("epochs", 1) != before.spec.get("epochs", 1)):
+        yield "plan: a resumed stretch of the run has other tasks or criteria than the first"
+
+
 def _check_plan(view: RunView) -> Iterator[str]:
-    if (digest := spec_digest(view.spec)) != view.spec_digest:
-        yield f"spec digest: {view.spec_digest!r} in the journal, {digest!r} recomputed from its settings"
     for key, n in Counter(t.key for t in view.tasks).items():
         if n > 1:
             yield f"plan: task {key} is planned {n} times"
@@ -189,8 +202,7 @@ def check_manifest(manifest: dict[str, Any], view: RunView, journal_sha256: str)
 
 def spec_digest(spec: dict[str, Any]) -> str:
     """Hex sha256 of a spec's canonical JSON, as `RunSpec.digest` makes it, from plain data of any version."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(canonical(spec).encode("utf-8", "replace")).hexdigest()
 
 
 def _differences(said: Any, is_: Any, at: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from pipeline.cost.estimate import estimate_summary_lines
 from pipeline.cost.meter import dollars
 from pipeline.events import RunFinished, RunStarted, TaskFinished, Waiting
+from pipeline.judging.outcomes import ATTEMPTED
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
@@ -145,13 +146,29 @@ def note_lines(plan: Any) -> list[str]:
     return [f"Note: {notice}" for notice in _notices(plan)]
 
 
-def dry_run_lines(plan: Any) -> list[str]:
-    """What a run would do, in words."""
+def new_calls(plan: Any, view: RunView) -> dict[str, int]:
+    """Calls that a run that goes on would still make, without any retry; a task that lost a verdict counts whole."""
+    ended = {at for at, a in view.attempts.items() if a.outcome in ATTEMPTED}
+    left = [t for t in plan.chosen for epoch in range(1, plan.spec.epochs + 1) if (t.key, epoch) not in ended]
+    return {"solver": len(left), "judge": sum(len(t.criteria) for t in left)}
+
+
+def _new_lines(plan: Any, view: RunView | None) -> list[str]:
+    if view is None:
+        return []
+    new, total = new_calls(plan, view), plan.estimate.total
+    share = sum(new.values()) / max(sum(plan.calls.values()), 1)
+    money = f", about {dollars(total.expected * share)} of the cost below" if total is not None else ""
+    return [f"Still to be asked: {new['solver']} solver, {new['judge']} judge calls{money}; the rest is paid for already."]
+
+
+def dry_run_lines(plan: Any, view: RunView | None = None) -> list[str]:
+    """What a run would do, in words. `view`: the run so far, where one would go on."""
     calls = plan.calls
     return [
         f"{len(plan.chosen)} of {len(plan.data.tasks)} tasks ({plan.data.source.name}): {', '.join(t.key for t in plan.chosen)}",
         f"Calls: {calls['solver']} solver, {calls['judge']} judge, {sum(calls.values())} in all",
-        *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
+        *_new_lines(plan, view), *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
         f"Differences from the reference settings: {'; '.join(plan.differences) or 'none'}",
         *note_lines(plan), "Nothing was sent.",
     ]
@@ -172,12 +189,12 @@ def _cap_lines(plan: Any) -> list[str]:
     return lines
 
 
-def dry_run_data(plan: Any) -> dict[str, Any]:
-    """What a run would do, as data."""
+def dry_run_data(plan: Any, view: RunView | None = None) -> dict[str, Any]:
+    """What a run would do, as data. `view`: the run so far, where one would go on."""
     return {
         "tasks": [t.key for t in plan.chosen], "available": len(plan.data.tasks), "calls": plan.calls,
         "estimate": plan.estimate.model_dump(mode="json"), "differences": list(plan.differences),
         "spec": plan.spec.model_dump(mode="json"), "spec_digest": plan.spec.digest,
         "prompt": plan.prompt.record().model_dump(mode="json"), "data": plan.record.model_dump(mode="json"),
-        "notices": list(_notices(plan)),
+        "notices": list(_notices(plan)), **({"new_calls": new_calls(plan, view)} if view is not None else {}),
     }

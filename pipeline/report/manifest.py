@@ -6,6 +6,7 @@ Holds digests, ids, settings, counts and both means. Never text of a task, an an
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def build_manifest(view: RunView, journal: str = "") -> dict[str, Any]:
         "summary": summary.model_dump(mode="json"),
         "spend": {role: vars(s) for role, s in view.spend.items()}, "cost": view.cost, "estimate": view.estimate,
         "journal_sha256": journal,
+        **({"grown": [asdict(stage) for stage in view.grown]} if view.grown else {}),
     }
 
 

@@ -75,6 +75,16 @@ class Spend:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a run was before it grew: digest of its spec, tasks, epochs, and how many attempts had ended."""
+
+    spec_digest: str
+    tasks: int
+    epochs: int
+    ended: int
+
+
 @dataclass
 class RunView:
     """Everything public about a run. Attempts are keyed by (task, epoch). `probes` is the part of `spend` that went to the
@@ -101,6 +111,7 @@ class RunView:
     estimate: dict[str, Any] | None = None
     reestimates: list[Reestimated] = field(default_factory=list)
     resumes: int = 0
+    grown: list[Stage] = field(default_factory=list)
 
     @property
     def epochs(self) -> int:
@@ -180,8 +191,11 @@ class Fold:
         v.resumes += int(e.resumed)
         v.started = v.started or e.t
         v.status, v.reason, v.finished = "running", "", None
+        if v.spec_digest and e.spec_digest != v.spec_digest == e.spec.get("grown_from"):
+            v.grown.append(Stage(v.spec_digest, len(v.tasks), v.epochs, v.done))
+            v.estimate, v.reestimates = None, []
         v.spec, v.spec_digest, v.data, v.prompt, v.versions = e.spec, e.spec_digest, e.data, e.prompt, dict(e.versions)
-        v.differences = list(dict.fromkeys([*e.differences, *v.differences]))
+        v.differences = list(dict.fromkeys([*e.differences, *(d for d in v.differences if d not in e.outgrown)]))
         v.tasks = list(e.tasks)
         v.estimate = v.estimate or e.estimate
 
