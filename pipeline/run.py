@@ -30,7 +30,8 @@ from pipeline.growth import chosen_by
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
-from pipeline.ledger import Entry, Ledger
+from pipeline.ledger import CallId, Entry, Ledger
+from pipeline.log_ending import tell_log
 from pipeline.models import build, generate_config
 from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.view import Fold, RunView
@@ -265,10 +266,12 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
     import inspect_ai
 
     spec = session.plan.spec
-    tasks = _stretch(session.plan)
+    # What is paid for comes first: a run that goes on and is stopped has all of it in its log.
+    tasks = sorted(_stretch(session.plan), key=lambda t: evaluator.door.ledger.answer(CallId("solver", t.key)) is None)
     quiet()
     os.environ["INSPECT_TRACE_FILE"] = str(session.places.run_dir / "private" / "trace.log")
     task = build_task(evaluator, tasks, spec.epochs, session.plan.data.source.name)
+    tell_log(spec.digest, evaluator)
     first = _attach_first(session.switch, evaluator)
     task.solver = [first, task.solver]  # type: ignore[assignment]
     wanted: dict[str, Any] = {
