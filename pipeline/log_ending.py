@@ -62,10 +62,11 @@ def _with_status(finish: Any) -> Any:
     async def log_finish(self: TaskLogger, *args: Any, **kwargs: Any) -> Any:
         if (evaluator := _evaluator(self)) is None:
             return await finish(self, *args, **kwargs)
+        evaluator.written = True  # from here on a cancellation would leave half a log
         given = signature(finish).bind(self, *args, **kwargs).arguments
         ids = self.eval.dataset.sample_ids
         samples = (len(ids) if ids else self.eval.dataset.samples or 0) * (self.eval.config.epochs or 1)
-        given["status"], sentence = ending(given["status"], _written.pop(self.eval.eval_id, _Written()), evaluator, samples)
+        given["status"], sentence = ending(given["status"], _written.get(self.eval.eval_id, _Written()), evaluator, samples)
         if sentence:
             given["error"] = _error(sentence)
         if (results := given.get("results")) is not None:

@@ -305,7 +305,7 @@ def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             if switch._act is None:
                 switch.attach(evaluator.door)
-                evaluator.idle = _cancel_soon(asyncio.get_running_loop())
+                evaluator.idle = _cancel_soon(asyncio.get_running_loop(), evaluator)
             return state
 
         return solve
@@ -313,16 +313,20 @@ def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
     return stop_switch()
 
 
-def _cancel_soon(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+def _cancel_soon(loop: asyncio.AbstractEventLoop, evaluator: Evaluator) -> Callable[[], None]:
     """Ends the evaluation once nothing is under way after a stop; inspect would else walk through every task left."""
     roots = [t for t in asyncio.all_tasks(loop) if "_run_coro" not in getattr(t.get_coro(), "__qualname__", "")]
     main = roots[0] if len(roots) == 1 else None  # the one task that no task group of anyio has started
     asked: list[bool] = []
 
+    def end() -> None:
+        if main is not None and not evaluator.written:
+            main.cancel()
+
     def cancel() -> None:
         if not asked and main is not None:
             asked.append(True)
-            loop.call_later(WRITE_OUT, main.cancel)
+            loop.call_later(WRITE_OUT, end)
 
     return cancel
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from pipeline.cost.estimate import estimate_summary_lines
 from pipeline.cost.meter import dollars
 from pipeline.events import RunFinished, RunStarted, TaskFinished, Waiting
-from pipeline.judging.outcomes import ATTEMPTED
+from pipeline.judging.outcomes import ATTEMPTED, CUT_OFF
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
@@ -33,7 +33,7 @@ class Progress:
         match event:
             case RunStarted():
                 self.planned = len(event.tasks) * int(event.spec.get("epochs", 1))
-            case TaskFinished() if (event.task, event.epoch) not in self._seen:
+            case TaskFinished() if event.outcome not in CUT_OFF and (event.task, event.epoch) not in self._seen:
                 self._seen.add((event.task, event.epoch))
                 self.done += 1
                 if event.score is not None:
@@ -75,9 +75,9 @@ def result_lines(view: RunView, places: Places, lost: Sequence[Any]) -> list[str
     """The last lines of a run; `lost` are the results of the tasks that were not scored."""
     s = summarise(view)
     differences = "; ".join(view.differences) or "none"
-    lines = ["", *_not_scored(lost)]
-    lines += [mean_line("Mean over scored tasks", s.scored, f"{s.scored_count} of {view.planned}")]
-    lines += [mean_line("Mean over attempted tasks", s.attempted, f"{s.attempted_count} of {view.planned}")]
+    lines, short = ["", *_not_scored(lost)], f"; {s.cut_short}" if s.cut_short else ""
+    lines += [mean_line("Mean over scored tasks", s.scored, f"{s.scored_count} of {view.planned}{short}")]
+    lines += [mean_line("Mean over attempted tasks", s.attempted, f"{s.attempted_count} of {view.planned}{short}")]
     if s.clipped is not None:
         lines.append(mean_line("Mean clipped at 0 per task, as in the published tables", s.clipped, ""))
     counts = ", ".join(f"{name} {n}" for name, n in view.counts().items() if n) or "none"
@@ -122,6 +122,7 @@ def result_data(view: RunView, places: Places, code: int) -> dict[str, Any]:
         "status": view.status, "reason": view.reason, "exit_code": code, "model": view.spec["solver"]["model"],
         "judge": view.spec["judge"]["model"], "scored": _mean(s.scored), "attempted": _mean(s.attempted),
         "clipped": _mean(s.clipped) if s.clipped is not None else None, "counts": view.counts(), "planned": view.planned,
+        "done": view.done,
         "cut": s.cut, "differences": view.differences, "prompt": view.prompt.model_dump(mode="json") if view.prompt else None,
         "data": view.data.model_dump(mode="json") if view.data else None, "spec_digest": view.spec_digest,
         "cost": view.cost, "calls": {role: x.calls for role, x in view.spend.items()},

@@ -14,7 +14,8 @@ from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
 
-FORMAT = 1
+FORMAT = 2
+"""1: a task that the end of the run cut off counted as ended, in `summary.ended` and in the cost of a task."""
 
 
 def journal_digest(path: Path) -> str:

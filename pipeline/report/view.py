@@ -27,7 +27,7 @@ from pipeline.events import (
     VerdictGiven,
     Waiting,
 )
-from pipeline.judging.outcomes import Outcome
+from pipeline.judging.outcomes import CUT_OFF, Outcome
 
 
 @dataclass(slots=True)
@@ -130,8 +130,9 @@ class RunView:
 
     @property
     def done(self) -> int:
-        """Attempts that have ended."""
-        return sum(1 for a in self.attempts.values() if a.outcome)
+        """Attempts that have ended: scored, or lost. Not those that the end of the run cut off, where it ended early."""
+        open_ = frozenset[Outcome]() if self.status == "finished" else CUT_OFF
+        return sum(1 for a in self.attempts.values() if a.outcome and a.outcome not in open_)
 
     @property
     def cost(self) -> float | None:
