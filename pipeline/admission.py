@@ -55,9 +55,11 @@ class Admission:
         Raises:
             pipeline.door.Stopped: the run was closed, or this task no longer fits and nothing can make room for it.
         """
+        if self.door.ledger.answer(CallId("solver", task.key, epoch)) is not None:
+            return  # also after a stop: what is paid for is said again, and no call leaves for it
         if self.door.closed is not None:
             raise self.door.closed
-        if not self.meter.capped or self.door.ledger.answer(CallId("solver", task.key, epoch)) is not None:
+        if not self.meter.capped:
             return
         need = _need(task, solver, judge, prompt)
         async with self._turn:

@@ -19,8 +19,9 @@ from pipeline.core.address import clean_address
 from pipeline.core.written import KNOWN, guarded
 from pipeline.environment import address_of
 from pipeline.errors import UserError
-from pipeline.report.command import PREFIX, value_of
+from pipeline.growth import first_error, going_on, keep_spec
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
+from pipeline.report.view import RunView
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import JUDGE_DEFAULTS, SOLVER_DEFAULTS, Credentials, ModelSpec, Places, RunSpec
 
@@ -33,8 +34,6 @@ ENVIRONMENT = {
 ENV_FILE = Path(".env")
 ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
 OWN_STOP_GRACE = 5.0
-MAY_CHANGE = ("max_cost", "max_calls", "max_tokens", "max_connections")
-"""Settings that may be given anew when a run goes on."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -113,7 +112,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     except UserError:
         raise
     except ValueError as error:
-        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
+        raise UserError(f"A setting has a value that cannot be used: {first_error(error)}.") from None
 
 
 def _at_its_address(model: str, config: dict[str, Any], given: str | None, flag: str) -> ModelSpec:
@@ -122,11 +121,6 @@ def _at_its_address(model: str, config: dict[str, Any], given: str | None, flag:
     if given and address and address != clean_address(given):
         print(f"{flag}: the address used is {address}; the client adds the rest by itself.", file=sys.stderr)
     return ModelSpec(model=model, config=config, base_url=address)
-
-
-def _first(error: ValueError) -> str:
-    errors = error.errors() if hasattr(error, "errors") else []
-    return f"{'.'.join(map(str, errors[0]['loc']))}: {errors[0]['msg']}" if errors else str(error)[:200]
 
 
 def setting_default(name: str) -> Any:
@@ -198,12 +192,14 @@ def _dry_run(args: argparse.Namespace) -> int:
     from pipeline import ready
     from pipeline.run import prepare
 
-    plan = prepare(spec_of(args), _places(args, Path()))
+    spec = _resumed_spec(args, keep=False) if args.resume else spec_of(args)
+    plan = prepare(spec, _places(args, args.resume or Path()))
     because = ready.why_not(plan.spec, Credentials())
+    view = _view_of(args.resume / "events.jsonl") if args.resume else None
     if args.json:
-        print(json.dumps(dry_run_data(plan, because), ensure_ascii=False))
+        print(json.dumps(dry_run_data(plan, because, view), ensure_ascii=False))
     else:
-        print("\n".join(dry_run_lines(plan, because)))
+        print("\n".join(dry_run_lines(plan, because, view)))
     return 0
 
 
@@ -219,7 +215,7 @@ def _places(args: argparse.Namespace, run_dir: Path) -> Places:
 def _run(args: argparse.Namespace) -> int:
     from pipeline.run import prepare
 
-    spec = _resumed_spec(args) if args.resume else spec_of(args)
+    spec = _resumed_spec(args, keep=False) if args.resume else spec_of(args)
     run_dir = (args.resume or args.log_dir or run_folder.fresh_dir(spec)).absolute()
     with ExitStack() as held:
         if args.resume:
@@ -281,12 +277,9 @@ def _sink(journal: Any, progress: Progress, switch: Any, args: argparse.Namespac
 
 def _finish(args: argparse.Namespace, session: Any) -> int:
     """Write the manifest and print the closing lines, both from the whole journal: a run that went on has several stretches."""
-    from pipeline.events import read_journal
     from pipeline.report.manifest import write_manifest
-    from pipeline.report.view import fold
 
-    with session.places.journal.open("rb") as journal:
-        view = fold(read_journal(journal))
+    view = _view_of(session.places.journal)
     write_manifest(view, session.places)
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
@@ -298,40 +291,48 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     return code
 
 
-def _resumed_spec(args: argparse.Namespace) -> RunSpec:
-    """The spec of the run in LOG_DIR, with caps that were given anew.
+def _resumed_spec(args: argparse.Namespace, keep: bool = True) -> RunSpec:
+    """The spec of the run in LOG_DIR with what was given anew (see `pipeline.growth`).
+
+    Args:
+        keep: whether the spec that it replaces is left in the folder.
 
     Raises:
-        UserError: no run is there, a cap is no cap, or a setting was given that is not the run's own.
+        UserError: no run is there, or it cannot go on like that.
     """
-    path = args.resume / "spec.json"
     try:
-        spec = RunSpec(**json.loads(path.read_text(encoding="utf-8")))
+        spec = RunSpec(**json.loads((args.resume / "spec.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
-    _check_unchanged(args, spec)
-    raised = {k: vars(args)[k] for k in MAY_CHANGE if vars(args).get(k) is not None}
-    try:
-        return RunSpec(**{**spec.model_dump(), **raised, "pilot": False})
-    except ValueError as error:
-        raise UserError(f"A setting has a value that cannot be used: {_first(error)}.") from None
+    view = _view_of(args.resume / "events.jsonl")
+    new = going_on(spec, _given(args), view)
+    if keep and new.grown_from == view.spec_digest:
+        keep_spec(args.resume, view)
+    return new
 
 
-def _check_unchanged(args: argparse.Namespace, spec: RunSpec) -> None:
-    table = {row.name: row for row in SETTINGS}
-    for name, given in vars(args).items():
-        role, dot, field = name.partition(".")
-        if given in (None, False) or name in MAY_CHANGE or not (dot or name in table):
-            continue
-        row = table.get(name)
-        if row is not None and row.many:
-            same, flag = _lists({name: given})[name] == getattr(spec, name), row.flag
-        else:
-            same = given == (value_of(spec, row) if row else getattr(spec, role).config.get(field))
-            flag = row.flag if row else f"--{PREFIX[role]}-{field.replace('_', '-')}"
-        if not same:
-            raise UserError(f"{flag} differs from what this run began with.", "A run goes on as it began.",
-                            "Leave the flag out, or start a new run with another --log-dir.")
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """What the flags name of a run, by the names of its spec."""
+    from pipeline.judging.generation import TRANSPORT, transport_of
+
+    names = {row.name for row in SETTINGS}
+    given = {k: v for k, v in vars(args).items() if v is not None and (k in names or "." in k)}
+    transport = transport_of(given)
+    given = {k: v for k, v in given.items() if k.partition(".")[2] not in TRANSPORT}
+    for role in ("solver", "judge"):
+        if (url := getattr(args, f"{role}_base_url")) is not None:
+            given[f"{role}.base_url"] = url
+    return {**transport, **given, **_lists(given)}
+
+
+def _view_of(journal: Path) -> RunView:
+    from pipeline.events import read_journal
+    from pipeline.report.view import fold
+
+    if not journal.exists():
+        return fold(())
+    with journal.open("rb") as lines:
+        return fold(read_journal(lines))
 
 
 def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:

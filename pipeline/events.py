@@ -69,7 +69,11 @@ class DataRecord(BaseModel):
 
 
 class RunStarted(_Event):
-    """First event, said again by each resume (`resumed` true); the later one replaces the earlier."""
+    """First event, said again by each resume (`resumed` true); the later one replaces the earlier.
+
+    A run that grew names in its spec (`grown_from`) the digest of the spec before; `outgrown` are differences of that one
+    that hold no more.
+    """
 
     kind: Literal["run_started"] = "run_started"
     spec: dict[str, Any]
@@ -81,6 +85,7 @@ class RunStarted(_Event):
     tasks: tuple[PlannedTask, ...]
     estimate: dict[str, Any] | None = None
     resumed: bool = False
+    outgrown: tuple[str, ...] = ()
 
 
 class TaskStarted(_Event):

@@ -26,16 +26,18 @@ from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
 from pipeline.data.changed import remember
-from pipeline.data.choose import choose, sample, subset
+from pipeline.data.choose import sample, subset
 from pipeline.data.records import Task, TaskSet
 from pipeline.data.sources import load_tasks
 from pipeline.door import Door, RoleModel, call_event, with_output_bound
 from pipeline.environment import clean_environment
 from pipeline.errors import UserError
+from pipeline.growth import chosen_by
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.prompts import JudgePrompt, load_prompt
-from pipeline.ledger import Entry, Ledger
+from pipeline.ledger import CallId, Entry, Ledger
+from pipeline.log_ending import tell_log
 from pipeline.models import generate_config
 from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.repeats import NOT_TRIED, adds
@@ -60,6 +62,8 @@ class Plan:
     estimate: Estimate
     solver_price: Price | None
     judge_price: Price | None
+    outgrown: tuple[str, ...] = ()
+    """Differences that the run had before it grew, and has no more."""
 
     @property
     def calls(self) -> dict[str, int]:
@@ -120,7 +124,8 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
     Credentials(hf_token=hf_token).stay_out_of(spec, machine_secrets(os.environ))
     data = load_tasks(spec, places, hf_token)
     spec = spec.model_copy(update={"data_digest": data.source.digest, "revision": data.source.revision or spec.revision})
-    chosen = tuple(choose(data.tasks, spec))
+    grown = chosen_by(data.tasks, spec, places.run_dir)
+    spec, chosen = grown.spec, grown.chosen
     prompt = load_prompt(spec.prompt_version, spec.prompt_source if spec.source != "demo" else "own",
                          spec.prompt_revision, token=hf_token)
     solver_price = price_for(spec.solver.model, live=live, base_url=spec.solver.base_url)
@@ -129,7 +134,9 @@ def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: di
                      available=len(subset(data.tasks, spec)))
     plan = Plan(spec, data, chosen, prompt, (), first, solver_price, judge_price)
     said = differences(spec, len(chosen), len(data.tasks), prompt.record(), plan.record)
-    return replace(plan, differences=(*said, *cap_differences(spec)))
+    gone = [text for old, n in zip(grown.before, grown.sizes, strict=True)
+            for text in differences(old, n, len(data.tasks), prompt.record(), plan.record) if text not in said]
+    return replace(plan, differences=(*grown.differences, *said, *cap_differences(spec)), outgrown=tuple(gone))
 
 
 def _check_models(spec: RunSpec) -> None:
@@ -237,7 +244,7 @@ def _started(plan: Plan, resumed: bool) -> events.RunStarted:
     return events.RunStarted(
         t=time.time(), spec=plan.spec.model_dump(mode="json"), spec_digest=plan.spec.digest, data=plan.record,
         prompt=plan.prompt.record(), versions=versions(), differences=plan.differences, resumed=resumed,
-        tasks=tuple(planned(t) for t in plan.chosen), estimate=plan.estimate.model_dump(mode="json"),
+        tasks=tuple(planned(t) for t in plan.chosen), estimate=plan.estimate.model_dump(mode="json"), outgrown=plan.outgrown,
     )
 
 
@@ -296,10 +303,12 @@ def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
     import inspect_ai
 
     spec = session.plan.spec
-    tasks = _stretch(session.plan)
+    # What is paid for comes first: a run that goes on and is stopped has all of it in its log.
+    tasks = sorted(_stretch(session.plan), key=lambda t: evaluator.door.ledger.answer(CallId("solver", t.key)) is None)
     quiet()
     os.environ["INSPECT_TRACE_FILE"] = str(session.places.run_dir / "private" / "trace.log")
     task = build_task(evaluator, tasks, spec.epochs, session.plan.data.source.name)
+    tell_log(spec.digest, evaluator)
     first = _attach_first(session.switch, evaluator)
     task.solver = [first, task.solver]  # type: ignore[assignment]
     wanted: dict[str, Any] = {
@@ -333,7 +342,7 @@ def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             if switch._act is None:
                 switch.attach(evaluator.door)
-                evaluator.idle = _cancel_soon(asyncio.get_running_loop())
+                evaluator.idle = _cancel_soon(asyncio.get_running_loop(), evaluator)
             return state
 
         return solve
@@ -341,16 +350,20 @@ def _attach_first(switch: Switch, evaluator: Evaluator) -> Any:
     return stop_switch()
 
 
-def _cancel_soon(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+def _cancel_soon(loop: asyncio.AbstractEventLoop, evaluator: Evaluator) -> Callable[[], None]:
     """Ends the evaluation once nothing is under way after a stop; inspect would else walk through every task left."""
     roots = [t for t in asyncio.all_tasks(loop) if "_run_coro" not in getattr(t.get_coro(), "__qualname__", "")]
     main = roots[0] if len(roots) == 1 else None  # the one task that no task group of anyio has started
     asked: list[bool] = []
 
+    def end() -> None:
+        if main is not None and not evaluator.written:
+            main.cancel()
+
     def cancel() -> None:
         if not asked and main is not None:
             asked.append(True)
-            loop.call_later(WRITE_OUT, main.cancel)
+            loop.call_later(WRITE_OUT, end)
 
     return cancel
 

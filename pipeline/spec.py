@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer, model_validator
 
 from pipeline.core.address import clean_address
 from pipeline.core.secret_names import secret_place
@@ -83,6 +83,7 @@ class RunSpec(BaseModel):
         context: pairs (context variable, value); values of one variable are alternatives, variables all apply.
         sample_limit: number of tasks at most; 0 means all.
         max_cost: USD over solver and judge together; None means no money cap.
+        grown_from: digest of the spec that this run had before it was given more tasks or epochs, "" for most runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -114,6 +115,12 @@ class RunSpec(BaseModel):
     max_tokens: int | None = Field(default=None, ge=0)
     allow_missing_resources: bool = False
     pilot: bool = False
+    grown_from: str = Field(default="", pattern="^([0-9a-f]{64})?$")
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, whole: Any) -> dict[str, Any]:
+        """A run that never grew has the JSON, and so the digest, that it had before runs could grow."""
+        return {name: value for name, value in whole(self).items() if name != "grown_from" or value}
 
     @field_validator("repo", "revision", "prompt_revision")
     @classmethod
@@ -133,12 +140,17 @@ class RunSpec(BaseModel):
 
     def canonical(self) -> str:
         """The spec as JSON with sorted keys and no spaces; equal specs give equal text."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return canonical(self.model_dump(mode="json"))
 
     @property
     def digest(self) -> str:
         """Hex sha256 of the canonical JSON."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+
+def canonical(spec: dict[str, Any]) -> str:
+    """A spec's canonical JSON, from its plain data, which may be of another version."""
+    return json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, repr=False)

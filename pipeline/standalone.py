@@ -30,6 +30,7 @@ from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
 from pipeline.ledger import Ledger
+from pipeline.log_ending import tell_log
 from pipeline.models import prepare as prepare_model
 from pipeline.run import Plan, prepare
 from pipeline.spec import SOLVER_DEFAULTS, ModelSpec, Places
@@ -51,6 +52,7 @@ def task_for_inspect(given: dict[str, Any]) -> InspectTask:
         _difference(text)
     task = build_task(evaluator, plan.chosen, plan.spec.epochs, plan.data.source.name)
     task.metadata = {**(task.metadata or {}), **plan.log_metadata()}
+    tell_log(plan.spec.digest, evaluator)
     task.config = GenerateConfig(**SOLVER_DEFAULTS)  # inspect's own flags, such as --temperature, beat these
     task.solver = [_bind(evaluator, plan), task.solver]  # type: ignore[assignment]
     return task

@@ -15,10 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from pipeline.core.lock import Held
 from pipeline.errors import UserError
+from pipeline.growth import going_on, keep_spec
 from pipeline.judging.outcomes import RETRIABLE
 from pipeline.ledger import Entry, to_data
 from pipeline.report.view import RunView
@@ -36,9 +35,6 @@ from runner.views import Row, Summaries, snapshot
 
 ANYONE = Owner()
 SWEEP_SECONDS = 3600.0
-CHANGEABLE = frozenset(
-    {"max_cost", "max_calls", "max_tokens", "max_connections", "api_retries", "call_timeout", "pilot"}
-)
 log = logging.getLogger(__name__)
 
 
@@ -163,10 +159,10 @@ class RunService:
         places_extra: Mapping[str, Any] | None = None,
         live_prices: dict[str, Any] | None = None,
     ) -> None:
-        """Go on with a run that ended early, from what was paid for.
+        """Go on with a run from what was paid for, perhaps with more tasks or epochs.
 
         Args:
-            changes: fields of the spec that may differ now (`CHANGEABLE`: caps, transport, `pilot`).
+            changes: settings that are given anew, see `pipeline.growth`.
 
         Raises:
             UserError: no such run for this owner, it is going on, or a change is not allowed.
@@ -180,14 +176,17 @@ class RunService:
         key, spec = found.key, self.store.spec(found.key)
         if spec is None or found.meta.pulled:
             raise UserError("What this run needs to go on is not here.", "", "Start it anew.")
-        spec = _changed(spec, changes or {})
-        refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         held = await self.host.hold(key)
         try:
             self._forget(key)  # another process may have written to its folder since it was folded
             folded = (await self.watch(key)).folded
-            self._check_start(owner, spec)
             view = folded.view
+            spec = going_on(spec, changes or {}, view)
+            self._check_growth(spec, view)
+            refuse_ungated(spec, credentials, owner.hf_user, places_extra)
+            self._check_start(owner, spec)
+            if spec.grown_from == view.spec_digest:
+                keep_spec(self.store.folder(key), view)
             view.status, view.reason, view.finished = "running", "", None
             folded.wire.touch()
             places = self.store.places(key) | _paths(places_extra)
@@ -335,6 +334,13 @@ class RunService:
         public = meta.public_id if meta.shared(time.time()) else ""
         return Row(rid, meta.created, found.owner, meta.level if found.owner else "", public, resumable, facts)
 
+    def _check_growth(self, spec: RunSpec, view: RunView) -> None:
+        """As for a new run, a run that grows may not pass the most tasks allowed here."""
+        if spec.grown_from and spec.grown_from == view.spec_digest:
+            available = int((view.estimate or {}).get("available") or 0) or (view.data.available if view.data else 0)
+            self.limits.check_size(spec)
+            self.limits.check_tasks(spec, min(spec.sample_limit or available, available) * spec.epochs)
+
     def _check_start(self, owner: Owner, spec: RunSpec) -> None:
         free = shutil.disk_usage(self.home).free >> 20
         if self.limits.free_mb and free < self.limits.free_mb:
@@ -382,20 +388,3 @@ class RunService:
 
 def _paths(places_extra: Mapping[str, Any] | None) -> dict[str, str]:
     return {name: str(path) for name, path in (places_extra or {}).items() if path is not None}
-
-
-def _changed(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
-    wrong = sorted(set(changes) - CHANGEABLE)
-    if wrong:
-        raise UserError(
-            f"{', '.join(wrong)} cannot change in a run that goes on.",
-            f"Only {', '.join(sorted(CHANGEABLE))} can.",
-            "Start a new run instead.",
-        )
-    try:
-        return RunSpec(**{**spec.model_dump(), **changes})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(
-            f"{first['loc'][-1]} cannot be that.", f"{first['msg']}.", "Correct it and resume again."
-        ) from None

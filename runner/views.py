@@ -34,6 +34,7 @@ def snapshot(view: RunView) -> RunView:
         differences=list(view.differences),
         models=dict(view.models),
         reestimates=list(view.reestimates),
+        grown=list(view.grown),
         spend={role: replace(s) for role, s in view.spend.items()},
         attempts={at: replace(a, verdicts=dict(a.verdicts)) for at, a in view.attempts.items()},
     )
@@ -119,6 +120,7 @@ def run_json(view: RunView, found: Access, summary: Any, position: int, settled:
         "estimate": view.estimate,
         "reestimates": [r.model_dump(mode="json") for r in view.reestimates],
         "resumes": view.resumes,
+        "grown": [asdict(stage) for stage in view.grown],
         "tasks": _tasks(view),
     }
 

@@ -12,7 +12,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pipeline.errors import UserError
+from pipeline.growth import MAY_CHANGE, label
 from pipeline.report.view import RunView
+from pipeline.settings import setting
 from pipeline.spec import Credentials
 from runner.probing import refuse_uncallable
 from runner.providers.catalogue import provider
@@ -24,7 +26,6 @@ from ui import visitor
 from ui.keys import KeyRing
 
 HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
-CAPS = ("max_cost", "max_calls", "max_tokens")
 
 
 def routes(
@@ -153,10 +154,20 @@ def _provider(name: str) -> str:
 
 
 def _changes(body: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: body[name] for name in CAPS if name in body}
-    for name, value in found.items():
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12
-        ):
-            raise UserError(f"The limit {name} is not a number of 0 or more.", "", "Correct it.")
-    return found
+    for name, value in body.items():
+        if name not in MAY_CHANGE:
+            raise UserError(f"{label(name)} cannot change in a run that goes on.", f"One of {', '.join(sorted(MAY_CHANGE))}.",
+                            "Leave it out, or start a new run.")
+        _check_value(name, value)
+    return dict(body)
+
+
+def _check_value(name: str, value: Any) -> None:
+    row = setting(name)
+    if row.many:
+        if not isinstance(value, list) or not all(isinstance(v, str | list) for v in value):
+            raise UserError(f"The choice {name} is not a list of names.", "", "Correct it.")
+    elif value is None and row.default is None:
+        return
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise UserError(f"The limit {name} is not a number of 0 or more.", "", "Correct it.")

@@ -216,8 +216,13 @@ class Live {
     this.text("mean-more", m.mean == null ? this.w.live_no_score : `${say(this.w, "live_n", { n: m.total.n })}${span(ends)}`);
     this.text("attempted", points(attempted.mean));
     this.text("attempted-more", say(this.w, "live_n", { n: attempted.n }) + span(known(this.final?.attempted)));
-    this.text("done", `${say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done: m.done, planned: m.rows })} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
-    const percent = m.rows ? Math.floor((100 * m.done) / m.rows) : 0;
+    const done = this.status === "finished" ? m.all : m.done;
+    const short = done < m.rows && this.status && !GOING.has(this.status) && this.status !== "finished";
+    const far = short ? say(this.w, "cut_short", { done, planned: m.rows, status: this.w[`status_${this.status}`] || this.status })
+      : say(this.w, m.epochs > 1 ? "live_done_epochs" : "live_done", { done, planned: m.rows });
+    if (short) this.text("mean-more", `${this.$("mean-more").textContent} · ${far}`);
+    this.text("done", `${far} · ${say(this.w, "live_verdicts", { n: count(m.verdicts) })}`);
+    const percent = m.rows ? Math.floor((100 * done) / m.rows) : 0;
     this.$("progress-bar").style.width = `${percent}%`;
     this.$("progress").setAttribute("aria-valuenow", percent);
     const now = performance.now();

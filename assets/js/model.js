@@ -1,4 +1,5 @@
 // The state of one run, folded from its brief plan and the compact stream (see runner/wire.py). Knows nothing of the page.
+const CUT_OFF = new Set(["skipped_by_cap", "cancelled"]); // by the end of the run: not ended, and can go on
 const FAILED = new Set(["solver_empty", "solver_cut", "filtered"]);
 const LETTERS = { P: 1, F: 2, x: 3 };
 
@@ -28,6 +29,8 @@ export class Model {
 
   taskOf(row) { return row % this.tasks.length; }
   epochOf(row) { return Math.floor(row / this.tasks.length) + 1; }
+  // Every row that has an outcome, cut off or not.
+  get all() { return this.ended.filter(Boolean).length; }
   get verdicts() { return Object.values(this.tally).reduce((a, b) => a + b, 0); }
   get mean() { return this.total.n ? this.total.sum / this.total.n : null; }
   get attempted() { const n = this.total.n + this.failed; return { n, mean: n ? this.total.sum / n : null }; }
@@ -58,7 +61,7 @@ export class Model {
     for (let i = 0; i < letters.length && i < this.cells[row].length; i++) this.verdict(row, i, letters[i]);
     this.ended[row] = { outcome: this.outcomes[code], score };
     this.book(row, 1);
-    this.feed = [row, ...this.feed.filter((r) => r !== row)].slice(0, 12);
+    if (!CUT_OFF.has(this.outcomes[code])) this.feed = [row, ...this.feed.filter((r) => r !== row)].slice(0, 12);
   }
 
   restart(row) {
@@ -69,7 +72,7 @@ export class Model {
   book(row, by) {
     const end = this.ended[row];
     if (!end) return;
-    this.done += by;
+    if (!CUT_OFF.has(end.outcome)) this.done += by;
     this.counts[end.outcome] += by;
     if (FAILED.has(end.outcome)) this.failed += by;
     if (end.score == null) return;

@@ -3,8 +3,8 @@ from another seed, nor differently on another version of Python."""
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from pipeline.data.facets import normal_key
 from pipeline.data.records import Task
@@ -15,13 +15,27 @@ SHOWN = 5
 ALL_SHOWN = 12
 
 
-def choose(tasks: Sequence[Task], spec: RunSpec) -> list[Task]:
+def choose(tasks: Sequence[Task], spec: RunSpec, before: Sequence[RunSpec] = ()) -> list[Task]:
     """The tasks of a run: subset, then sample, in file order.
 
+    Args:
+        before: for a run that grew, the specs that it had, the oldest first: what they chose is kept.
+
     Raises:
-        UserError: a name or id is unknown, or nothing is left.
+        UserError: a name or id is unknown, nothing is left, or a task of the run that grew would be.
     """
-    return sample(subset(tasks, spec), spec.sample_limit, spec.sampling, spec.seed)
+    chosen: list[Task] = []
+    for step in (*before, spec):
+        keep = frozenset(t.key for t in chosen)
+        left = subset(tasks, step)
+        if lost := keep - {t.key for t in left}:
+            raise UserError(f"{len(lost)} tasks of this run would be left out, such as {_list(sorted(lost), 1)}.",
+                            "A wider choice that holds all of them.", "Name the old tasks too, or start a new run.")
+        if 0 < step.sample_limit < len(keep):
+            raise UserError(f"This run has {len(keep)} tasks; it cannot go on with {step.sample_limit}.",
+                            "A run can grow, never shrink.", "Leave --sample-limit out, or start a new run.")
+        chosen = sample(left, step.sample_limit, step.sampling, step.seed, keep)
+    return chosen
 
 
 def subset(tasks: Sequence[Task], spec: RunSpec) -> list[Task]:
@@ -55,39 +69,68 @@ def subset(tasks: Sequence[Task], spec: RunSpec) -> list[Task]:
     return chosen
 
 
-def sample(tasks: Sequence[Task], limit: int, sampling: Literal["first", "stratified"], seed: int) -> list[Task]:
+def passes(task: Any, spec: RunSpec) -> bool:
+    """Whether one task, whole or as the journal plans it, passes every filter of the spec. Refuses no name."""
+    if spec.task_ids and task.key not in {i.strip() for i in spec.task_ids}:
+        return False
+    if spec.competency and not _named(spec.competency, (task.competency,)):
+        return False
+    if spec.subcompetency and not _named(spec.subcompetency, task.subcompetencies):
+        return False
+    wanted: dict[str, set[str]] = {}
+    for key, value in spec.context:
+        wanted.setdefault(_fold_key(key), set()).add(_fold(value))
+    return all(any(_fold(v) in values for v in _values(task, key)) for key, values in wanted.items())
+
+
+def _named(wanted: Sequence[str], have: Iterable[str]) -> bool:
+    names = {_fold(name) for name in wanted}
+    heads = {name.lstrip("0") for name in names}
+    return any(_fold(name) in names or _fold(name).partition(".")[0].lstrip("0") in heads for name in have)
+
+
+def sample(
+    tasks: Sequence[Task], limit: int, sampling: Literal["first", "stratified"], seed: int, keep: Collection[str] = ()
+) -> list[Task]:
     """At most `limit` tasks (0: all): the first ones, or a seeded draw in proportion to the competencies.
 
     A stratified draw gives every competency its share by largest remainder, and at least one task where the limit
     allows one each. Within a competency the tasks with the smallest sha256 of seed and key are taken.
+
+    Args:
+        keep: keys of tasks that are taken in any case, at most `limit` of them: largest remainders alone can give a
+            competency fewer tasks of a larger sample, so that it would not hold the smaller one.
     """
     if limit <= 0 or limit >= len(tasks):
         return list(tasks)
     if sampling == "first":
-        return list(tasks[:limit])
+        taken = {*keep, *[task.key for task in tasks if task.key not in keep][: limit - len(keep)]}
+        return [task for task in tasks if task.key in taken]
     strata: dict[str, list[Task]] = {}
     for task in tasks:
         strata.setdefault(task.competency, []).append(task)
-    shares = _shares({name: len(group) for name, group in strata.items()}, limit, seed)
-    taken: set[str] = set()
+    kept = {name: sum(task.key in keep for task in group) for name, group in strata.items()}
+    shares = _shares({name: len(group) for name, group in strata.items()}, limit, seed, kept)
+    taken = set[str]()
     for name, group in strata.items():
-        ranked = sorted(group, key=lambda task: _draw(seed, task.key))
+        ranked = sorted(group, key=lambda task: (task.key not in keep, _draw(seed, task.key)))
         taken.update(task.key for task in ranked[: shares[name]])
     return [task for task in tasks if task.key in taken]
 
 
-def _shares(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
-    """How many tasks each stratum gives; exact integer arithmetic, ties by the seed."""
+def _shares(sizes: dict[str, int], limit: int, seed: int, kept: Mapping[str, int]) -> dict[str, int]:
+    """How many tasks each stratum gives, `kept` of them at least; exact integer arithmetic, ties by the seed."""
     total = sum(sizes.values())
-    least = 1 if limit >= len(sizes) else 0
-    shares = {name: max(least, limit * size // total) for name, size in sizes.items()}
+    one = int(limit >= sum(max(kept[name], 1) for name in sizes))
+    least = {name: max(kept[name], one) for name in sizes}
+    shares = {name: max(least[name], limit * size // total) for name, size in sizes.items()}
 
     def excess(name: str) -> tuple[int, str]:
         """Share minus quota, times the total; then the draw."""
         return shares[name] * total - limit * sizes[name], _draw(seed, name)
 
     while sum(shares.values()) > limit:
-        shares[max((n for n in shares if shares[n] > least), key=excess)] -= 1
+        shares[max((n for n in shares if shares[n] > least[n]), key=excess)] -= 1
     while sum(shares.values()) < limit:
         shares[min((n for n in shares if shares[n] < sizes[n]), key=excess)] += 1
     return shares

@@ -72,7 +72,10 @@ class Result:
 
 @dataclass
 class Evaluator:
-    """Answers and judges tasks of one run. `lost` holds how tasks ended that were not scored; the log has the others."""
+    """Answers and judges tasks of one run. `lost` holds how tasks ended that were not scored; the log has the others.
+
+    `idle` is called when a stopped run has nothing under way any more; `written` says that the log is being ended.
+    """
 
     door: Door
     solver: RoleModel
@@ -84,6 +87,7 @@ class Evaluator:
     parser: Literal["strict", "lenient"] = "strict"
     lost: dict[tuple[str, int], Result] = field(default_factory=dict)
     idle: Callable[[], None] = lambda: None
+    written: bool = False
     _under_way: set[tuple[str, int]] = field(default_factory=set)
 
     async def answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:

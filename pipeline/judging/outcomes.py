@@ -22,5 +22,8 @@ MODEL_FAILURES = frozenset({Outcome.SOLVER_EMPTY, Outcome.SOLVER_CUT, Outcome.FI
 ATTEMPTED = MODEL_FAILURES | {Outcome.SCORED}
 """The outcomes that enter the mean over attempted tasks; all others enter neither mean."""
 
+CUT_OFF = frozenset({Outcome.SKIPPED_BY_CAP, Outcome.CANCELLED})
+"""Outcomes of tasks that the end of the run cut off, most of them before they began: they have not ended, and can go on."""
+
 RETRIABLE = frozenset({Outcome.JUDGE_UNPARSABLE, Outcome.API_ERROR, Outcome.SKIPPED_BY_CAP, Outcome.CANCELLED})
 """Outcomes that a resumed run takes up again."""

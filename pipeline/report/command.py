@@ -38,6 +38,10 @@ def repeating(view: RunView) -> RunSpec | None:
         pinned["prompt_revision"] = view.prompt.revision
     elif view.prompt and view.prompt.source == "own" and spec.source != "demo":  # the demo never asks for a published text
         pinned["prompt_source"] = "own"
+    if spec.grown_from:  # which tasks came first is part of its choice, so the chosen ones are named
+        whole = view.data is not None and len(view.tasks) == view.data.available
+        pinned |= {"grown_from": "", "sample_limit": 0, "sampling": "first", "competency": (), "subcompetency": (), "context": (),
+                   "task_ids": () if whole else tuple(t.key for t in view.tasks)}
     return spec.model_copy(update=pinned)
 
 

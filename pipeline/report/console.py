@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from pipeline.cost.estimate import estimate_summary_lines
 from pipeline.cost.meter import dollars
 from pipeline.events import RunFinished, RunStarted, TaskFinished, Waiting
-from pipeline.judging.outcomes import RETRIABLE
+from pipeline.judging.outcomes import ATTEMPTED, CUT_OFF, RETRIABLE
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
@@ -40,7 +40,7 @@ class Progress:
                         self._ended(a.task, a.epoch, a.score)
                 if self.done:
                     self._show(self.done == self.planned)
-            case TaskFinished() if (event.task, event.epoch) not in self._seen:
+            case TaskFinished() if event.outcome not in CUT_OFF and (event.task, event.epoch) not in self._seen:
                 self._ended(event.task, event.epoch, event.score)
                 self._wait = ""
                 self._show(self.done == self.planned)
@@ -85,9 +85,9 @@ def result_lines(view: RunView, places: Places, lost: Sequence[Any]) -> list[str
     """The last lines of a run; `lost` are the results of the tasks that were not scored."""
     s = summarise(view)
     differences = "; ".join(view.differences) or "none"
-    lines = ["", *_not_scored(lost)]
-    lines += [mean_line("Mean over scored tasks", s.scored, f"{s.scored_count} of {view.planned}")]
-    lines += [mean_line("Mean over attempted tasks", s.attempted, f"{s.attempted_count} of {view.planned}")]
+    lines, short = ["", *_not_scored(lost)], f"; {s.cut_short}" if s.cut_short else ""
+    lines += [mean_line("Mean over scored tasks", s.scored, f"{s.scored_count} of {view.planned}{short}")]
+    lines += [mean_line("Mean over attempted tasks", s.attempted, f"{s.attempted_count} of {view.planned}{short}")]
     if s.clipped is not None:
         lines.append(mean_line("Mean clipped at 0 per task, as in the published tables", s.clipped, ""))
     counts = ", ".join(f"{name} {n}" for name, n in view.counts().items() if n) or "none"
@@ -132,6 +132,7 @@ def result_data(view: RunView, places: Places, code: int) -> dict[str, Any]:
         "status": view.status, "reason": view.reason, "exit_code": code, "model": view.spec["solver"]["model"],
         "judge": view.spec["judge"]["model"], "scored": _mean(s.scored), "attempted": _mean(s.attempted),
         "clipped": _mean(s.clipped) if s.clipped is not None else None, "counts": view.counts(), "planned": view.planned,
+        "done": view.done,
         "cut": s.cut, "differences": view.differences, "prompt": view.prompt.model_dump(mode="json") if view.prompt else None,
         "data": view.data.model_dump(mode="json") if view.data else None, "spec_digest": view.spec_digest,
         "cost": view.cost, "calls": {role: x.calls for role, x in view.spend.items()},
@@ -156,13 +157,33 @@ def note_lines(plan: Any) -> list[str]:
     return [f"Note: {notice}" for notice in _notices(plan)]
 
 
-def dry_run_lines(plan: Any, because: Sequence[str]) -> list[str]:
-    """What a run would do, in words. `because`: why it could not start, empty where it could."""
+def new_calls(plan: Any, view: RunView) -> dict[str, int]:
+    """Calls that a run that goes on would still make, without any retry; a task that lost a verdict counts whole."""
+    ended = {at for at, a in view.attempts.items() if a.outcome in ATTEMPTED}
+    left = [t for t in plan.chosen for epoch in range(1, plan.spec.epochs + 1) if (t.key, epoch) not in ended]
+    return {"solver": len(left), "judge": sum(len(t.criteria) for t in left)}
+
+
+def _new_lines(plan: Any, view: RunView | None) -> list[str]:
+    if view is None:
+        return []
+    new, total = new_calls(plan, view), plan.estimate.total
+    share = sum(new.values()) / max(sum(plan.calls.values()), 1)
+    money = f", about {dollars(total.expected * share)} of the cost below" if total is not None else ""
+    return [f"Still to be asked: {new['solver']} solver, {new['judge']} judge calls{money}; the rest is paid for already."]
+
+
+def dry_run_lines(plan: Any, because: Sequence[str], view: RunView | None = None) -> list[str]:
+    """What a run would do, in words.
+
+    Args:
+        because: why it could not start, empty where it could. view: the run so far, where one would go on.
+    """
     calls = plan.calls
     return [
         f"{len(plan.chosen)} of {len(plan.data.tasks)} tasks ({plan.data.source.name}): {', '.join(t.key for t in plan.chosen)}",
         f"Calls: {calls['solver']} solver, {calls['judge']} judge, {sum(calls.values())} in all",
-        *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
+        *_new_lines(plan, view), *estimate_summary_lines(plan.estimate), *_cap_lines(plan),
         f"Differences from the reference settings: {'; '.join(plan.differences) or 'none'}",
         *note_lines(plan), f"Could start: no, because {' '.join(because)}" if because else "Could start: yes", "Nothing was sent.",
     ]
@@ -183,13 +204,13 @@ def _cap_lines(plan: Any) -> list[str]:
     return lines
 
 
-def dry_run_data(plan: Any, because: Sequence[str]) -> dict[str, Any]:
-    """What a run would do, as data. `because`: why it could not start, empty where it could."""
+def dry_run_data(plan: Any, because: Sequence[str], view: RunView | None = None) -> dict[str, Any]:
+    """What a run would do, as data; the arguments as those of `dry_run_lines`."""
     return {
         "could_start": not because, "because": list(because),
         "tasks": [t.key for t in plan.chosen], "available": len(plan.data.tasks), "calls": plan.calls,
         "estimate": plan.estimate.model_dump(mode="json"), "differences": list(plan.differences),
         "spec": plan.spec.model_dump(mode="json"), "spec_digest": plan.spec.digest,
         "prompt": plan.prompt.record().model_dump(mode="json"), "data": plan.record.model_dump(mode="json"),
-        "notices": list(_notices(plan)),
+        "notices": list(_notices(plan)), **({"new_calls": new_calls(plan, view)} if view is not None else {}),
     }

@@ -89,7 +89,7 @@ class ErrorRow(_Record):
     Attributes:
         owner: "model", "judge", "provider", "cap" or "visitor".
         stage: "solver", "judge" or "" where no call was at fault.
-        share: of the attempts that have ended.
+        share: of the attempts that have an outcome.
         counts: what it does to the means.
         reason: the sentence most often given.
     """
@@ -126,7 +126,8 @@ class Summary(_Record):
         clipped: the first mean with each score raised to at least 0, None where that changes nothing.
         reweighted: of a stratified sample, the mean with each competency at its share; None where it is the same.
         sentence: both means in words.
-        planned, ended, attempted_count, scored_count: attempts (a task in an epoch).
+        planned, ended, attempted_count, scored_count: attempts (a task in an epoch). Those that the end of the run cut off
+            have not ended.
         cut: scored attempts whose answer was cut by length.
         lenient_only: verdicts that only the lenient rule could read.
         unread: verdicts that could not be read, by cause.
@@ -170,6 +171,12 @@ class Summary(_Record):
     errors: tuple[ErrorRow, ...]
     advice: str
     spend: SpendLine
+
+    @property
+    def cut_short(self) -> str:
+        """How far a run came that ended early, to stand beside its score: "15 of 63, stopped"; else ""."""
+        early = self.ended < self.planned and self.status not in ("running", "finished")
+        return f"{self.ended} of {self.planned}, {self.status}" if early else ""
 
 
 def percent(value: float | None) -> str:

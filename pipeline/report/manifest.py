@@ -6,6 +6,7 @@ Holds digests, ids, settings, counts and both means. Never text of a task, an an
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
 
-FORMAT = 1
+FORMAT = 2
+"""1: a task that the end of the run cut off counted as ended, in `summary.ended` and in the cost of a task."""
 
 
 def journal_digest(path: Path) -> str:
@@ -40,6 +42,7 @@ def build_manifest(view: RunView, journal: str = "") -> dict[str, Any]:
         "summary": summary.model_dump(mode="json"),
         "spend": {role: vars(s) for role, s in view.spend.items()}, "cost": view.cost, "estimate": view.estimate,
         "journal_sha256": journal,
+        **({"grown": [asdict(stage) for stage in view.grown]} if view.grown else {}),
     }
 
 

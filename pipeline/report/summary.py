@@ -232,12 +232,12 @@ def _errors(view: RunView) -> tuple[ErrorRow, ...]:
     for a in view.attempts.values():
         if a.outcome and a.outcome is not Outcome.SCORED:
             reasons[a.outcome, _stage(a.outcome, a.stage)][a.reason] += 1
-    order = {o: i for i, o in enumerate(Outcome)}
+    order, total = {o: i for i, o in enumerate(Outcome)}, sum(view.counts().values())
     rows = []
     for (outcome, stage), said in sorted(reasons.items(), key=lambda item: (order[item[0][0]], item[0][1])):
         counts = "0 in the mean over attempted tasks" if outcome in MODEL_FAILURES else "in neither mean"
         rows.append(ErrorRow(owner=_OWNER.get(outcome, "model"), stage=stage, outcome=outcome, count=said.total(),
-                             share=said.total() / view.done, counts=counts, reason=said.most_common(1)[0][0]))
+                             share=said.total() / total, counts=counts, reason=said.most_common(1)[0][0]))
     return tuple(rows)
 
 

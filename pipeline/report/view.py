@@ -27,7 +27,7 @@ from pipeline.events import (
     VerdictGiven,
     Waiting,
 )
-from pipeline.judging.outcomes import Outcome
+from pipeline.judging.outcomes import CUT_OFF, Outcome
 
 
 @dataclass(slots=True)
@@ -75,6 +75,16 @@ class Spend:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a run was before it grew: digest of its spec, tasks, epochs, and how many attempts had ended."""
+
+    spec_digest: str
+    tasks: int
+    epochs: int
+    ended: int
+
+
 @dataclass
 class RunView:
     """Everything public about a run. Attempts are keyed by (task, epoch). `probes` is the part of `spend` that went to the
@@ -101,6 +111,7 @@ class RunView:
     estimate: dict[str, Any] | None = None
     reestimates: list[Reestimated] = field(default_factory=list)
     resumes: int = 0
+    grown: list[Stage] = field(default_factory=list)
 
     @property
     def epochs(self) -> int:
@@ -119,8 +130,9 @@ class RunView:
 
     @property
     def done(self) -> int:
-        """Attempts that have ended."""
-        return sum(1 for a in self.attempts.values() if a.outcome)
+        """Attempts that have ended: scored, or lost. Not those that the end of the run cut off, where it ended early."""
+        open_ = frozenset[Outcome]() if self.status == "finished" else CUT_OFF
+        return sum(1 for a in self.attempts.values() if a.outcome and a.outcome not in open_)
 
     @property
     def cost(self) -> float | None:
@@ -180,8 +192,11 @@ class Fold:
         v.resumes += int(e.resumed)
         v.started = v.started or e.t
         v.status, v.reason, v.finished = "running", "", None
+        if v.spec_digest and e.spec_digest != v.spec_digest == e.spec.get("grown_from"):
+            v.grown.append(Stage(v.spec_digest, len(v.tasks), v.epochs, v.done))
+            v.estimate, v.reestimates = None, []
         v.spec, v.spec_digest, v.data, v.prompt, v.versions = e.spec, e.spec_digest, e.data, e.prompt, dict(e.versions)
-        v.differences = list(dict.fromkeys([*e.differences, *v.differences]))
+        v.differences = list(dict.fromkeys([*e.differences, *(d for d in v.differences if d not in e.outgrown)]))
         v.tasks = list(e.tasks)
         v.estimate = v.estimate or e.estimate
 

@@ -72,9 +72,12 @@ def test_a_run_goes_on_only_as_it_began(fake, tmp_path, capsys):
     assert main(flags(fake, tmp_path, "--task-ids", "1,2", "--scorer-seed", "0")) == 0
     same = flags(fake, tmp_path, "--resume", str(tmp_path / "logs"), "--task-ids", "1", "2")
     assert main(same) == 0 and len(fake.received()) == 8
-    for more in (["--epochs", "3"], ["--judge-verdict-parser", "lenient"], ["--scorer-seed", "1"], ["--competency", "01"]):
+    for more in (["--seed", "3"], ["--judge-verdict-parser", "lenient"], ["--scorer-seed", "1"], ["--solver-temperature", "0.5"]):
         assert main([*same, *more]) == 2
         assert f"{more[0]} differs from what this run began with" in capsys.readouterr().err
+    for more in (["--competency", "01"], ["--task-ids", "1"], ["--sample-limit", "1"]):
+        assert main([*same[:-3], *more]) == 2
+    assert len(fake.received()) == 8
 
 
 def test_a_missing_key_is_a_message_without_a_traceback(fake, tmp_path, capsys, monkeypatch):

@@ -84,7 +84,7 @@ def test_no_request_arrives_later_than_two_seconds_after_a_stop(engine, tmp_path
         assert max(r["t"] for r in fake.received()) < asked + 2
         view = engine.view("stop")
         answered = [e for e in read_ledger(Path(places["run_dir"]) / "private" / "ledger.jsonl") if not e.fault]
-        assert view.status == "stopped" and view.done == 60 and len(answered) == len(fake.received())
+        assert view.status == "stopped" and sum(view.counts().values()) == 60 > view.done and len(answered) == len(fake.received())
 
 
 def test_twenty_crashes_lose_no_verdict_and_pay_for_nothing_twice(engine, tmp_path):

@@ -41,7 +41,7 @@ class Head:
 
 def head(view: RunView, summary: Summary, t: T) -> Head:
     """Everything above the charts."""
-    scored = _score(summary.scored, _over("scored", summary.scored_count, summary, t), t)
+    scored = _score(summary.scored, _over("scored", summary.scored_count, summary, t) + _cut_short(summary, t), t)
     attempted = _score(summary.attempted, _over("attempted", summary.attempted_count, summary, t), t)
     clipped = (
         t("result.clipped", value=percent(summary.clipped.value), interval=interval_text(summary.clipped.interval))
@@ -68,6 +68,13 @@ def _over(which: str, n: int, summary: Summary, t: T) -> str:
     if summary.planned > summary.tasks:
         return t(f"result.over_{which}", n=t("result.task_runs", n=n, tasks=summary.tasks))
     return t(f"result.over_{which}" + ("_one" if n == 1 else ""), n=n)
+
+
+def _cut_short(summary: Summary, t: T) -> str:
+    """How far a run came that ended early: it stands beside the score wherever the score is shown."""
+    if not summary.cut_short:
+        return ""
+    return " · " + t("cut_short", done=summary.ended, planned=summary.planned, status=t(f"status_{summary.status}"))
 
 
 def _score(mean: Mean, count: str, t: T) -> Score:

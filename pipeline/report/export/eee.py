@@ -157,6 +157,7 @@ def _details(view: RunView, s: Summary, mean: Mean) -> dict[str, str]:
         "verdicts_only_the_lenient_rule_read": str(s.lenient_only), "verdicts_unread": str(sum(s.unread.values())),
         "spec_sha256": view.spec_digest, "judge_prompt": prompt_line(view), "run_status": view.status,
     }
+    found |= {"ended_early": s.cut_short} if s.cut_short else {}
     found |= {f"outcome_{name}": str(n) for name, n in s.counts.items()}
     found |= {k: v for k, v in (("note", mean.note), ("cost_usd", "" if view.cost is None else f"{view.cost:.6f}")) if v}
     return found

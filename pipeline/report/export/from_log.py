@@ -134,7 +134,7 @@ def _spec(header: Any, samples: list[Sampled], data: DataRecord, prompt: PromptR
     known, found = header.eval.metadata or {}, None
     if isinstance(known.get("spec"), dict):
         with contextlib.suppress(ValueError, UserError):  # written by another version: put together below
-            found = RunSpec.model_validate(known["spec"])
+            found = RunSpec.model_validate(known["spec"] | {"grown_from": ""})  # the log holds no earlier spec
     if found and not _by_inspect(header):
         return found, []
     solver, judge, said = _models(header, samples)

@@ -99,7 +99,8 @@ def _notes(view: RunView, s: Summary, mean: Mean) -> str:
         "not verified", "scripted demo, the score means nothing" if view.data and view.data.kind == "demo" else "",
         f"not comparable with the reference settings: {'; '.join(view.differences)}" if view.differences else "",
         f"judge {(view.spec.get('judge') or {}).get('model', 'unknown')}", f"prompt {prompt_line(view)}", interval,
-        f"{s.scored_count} of {s.planned} scored, {s.attempted_count} attempted", f"spec sha256 {view.spec_digest}",
+        f"{s.scored_count} of {s.planned} scored, {s.attempted_count} attempted",
+        f"the run ended early: {s.cut_short}" if s.cut_short else "", f"spec sha256 {view.spec_digest}",
     )
     return ". ".join(p for p in parts if p)
 
@@ -110,4 +111,4 @@ def _round(mean: Mean) -> float:
 
 def _dump(head: str, s: Summary, data: Any) -> bytes:
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
-    return (head % " ".join(s.sentence.split()) + text).encode("utf-8", "replace")
+    return (head % " ".join(f"{s.sentence} {s.cut_short}".split()) + text).encode("utf-8", "replace")

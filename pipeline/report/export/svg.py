@@ -48,8 +48,9 @@ def short(text: str, most: int) -> str:
 
 
 def comparison_line(s: Summary) -> str:
-    """Both means and what makes them not comparable, on one line."""
-    return s.sentence + (f" · not comparable: {'; '.join(s.differences)}" if s.differences else "")
+    """Both means, how far a run came that ended early, and what makes them not comparable, on one line."""
+    compared = f"not comparable: {'; '.join(s.differences)}" if s.differences else ""
+    return " · ".join(part for part in (s.sentence, s.cut_short, compared) if part)
 
 
 def _head(s: Summary) -> list[str]:

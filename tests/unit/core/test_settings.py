@@ -14,7 +14,7 @@ from pipeline.eval import build_parser, spec_of
 from pipeline.readme import README, with_table
 from pipeline.report.comparability import differences
 from pipeline.settings import SETTINGS
-from pipeline.spec import RunSpec
+from pipeline.spec import ModelSpec, RunSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = ["TASKS_REPO", "DEFAULT_JUDGE_MODEL", "DEFAULT_JUDGE_PROMPT_VERSION", "DEFAULT_JUDGE_REASONING_TOKENS",
@@ -32,7 +32,7 @@ def spec(*flags: str) -> RunSpec:
 
 
 def test_every_setting_is_a_field_of_the_spec_and_every_field_a_setting():
-    fields = set(RunSpec.model_fields) - {"solver", "judge", "repo", "data_digest", "pilot"}
+    fields = set(RunSpec.model_fields) - {"solver", "judge", "repo", "data_digest", "pilot", "grown_from"}
     assert {s.name for s in SETTINGS if "." not in s.name} == fields
 
 
@@ -96,6 +96,12 @@ def test_context_and_competency_can_be_given_more_than_once():
 def test_equal_specs_have_equal_digests_and_the_judge_counts():
     # https://github.com/allenai/olmo-eval/pull/267: two judges wrote the same result file
     assert spec().digest == spec().digest != spec("--scorer-model", "openai/gpt-5.4").digest
+
+
+def test_a_spec_that_never_grew_has_the_digest_it_had_before_runs_could_grow():
+    made = RunSpec(source="demo", solver=ModelSpec(model="demo/strong"), sample_limit=5)
+    assert made.digest == "e11988489f5a3e20691b199ea5bdf4be89941c98c7ca6eeb88671032a6d971d7"
+    assert "grown_from" not in made.model_dump() and made.model_copy(update={"grown_from": "a" * 64}).digest != made.digest
 
 
 def test_the_readme_holds_the_table_of_settings():

@@ -149,3 +149,41 @@ def test_the_draw_is_the_same_on_every_python_and_machine():
 
 # worked out once from sha256("0\0<key>"): the three smallest of the even keys and of the odd keys, in file order
 DRAWN = ["1", "8", "14", "22", "29", "31"]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=9), st.lists(st.integers(1, 250), min_size=2, max_size=5), st.integers(0, 99),
+       st.sampled_from(["first", "stratified"]))
+def test_a_sample_that_grew_holds_the_smaller_one_and_keeps_its_spread(sizes, limits, seed, sampling):
+    # largest remainders alone give a competency fewer tasks of a larger sample (the Alabama paradox)
+    tasks = many({f"c{n}-": size for n, size in enumerate(sizes)})
+    specs = [spec(sample_limit=n, sampling=sampling, seed=seed) for n in sorted(limits)]
+    for i, step in enumerate(specs):
+        chosen = choose(tasks, step, specs[:i])
+        assert len(chosen) == min(step.sample_limit, len(tasks)) and chosen == [t for t in tasks if t in chosen]
+        before = choose(tasks, specs[i - 1], specs[: i - 1]) if i else []
+        assert {t.key for t in before} <= {t.key for t in chosen}
+        if sampling == "first":
+            assert chosen == tasks[: step.sample_limit]
+
+
+def test_a_larger_sample_alone_does_not_hold_the_smaller_one():
+    """Why a run that grows keeps its tasks by name: quotas of 10 and 11 by largest remainder, worked out by hand."""
+    tasks = many({"a": 6, "b": 6, "c": 2})  # of 10: 4.29, 4.29, 1.43 -> c has the remainder; of 11: 4.71, 4.71, 1.57 -> a and b have it
+    ten, eleven = (spec(sample_limit=n, sampling="stratified") for n in (10, 11))
+    assert Counter(t.competency for t in choose(tasks, ten))["c"] == 2 > Counter(t.competency for t in choose(tasks, eleven))["c"]
+    grown = choose(tasks, eleven, [ten])
+    assert len(grown) == 11 and {t.key for t in choose(tasks, ten)} < {t.key for t in grown}
+
+
+def test_a_filter_decides_the_same_for_one_task_as_for_all():
+    from pipeline.data.choose import passes
+
+    for options in ({"competency": ("3",)}, {"competency": ("01. plan", "03")}, {"subcompetency": ("01A.  course", "02b. Explain")},
+                    {"context": (("level", "A1"), ("LEVEL", "B1"), ("learner_age", "adults"))}, {"task_ids": (" 7", "3")}, {}):
+        assert [t for t in TASKS if passes(t, spec(**options))] == subset(TASKS, spec(**options))
+
+
+@pytest.mark.parametrize("narrower", [{"sample_limit": 2}, {"task_ids": ("3", "10")}, {"competency": ("02",)}])
+def test_a_run_that_grew_is_never_smaller(narrower):
+    with pytest.raises(UserError, match="left out|cannot go on"):
+        choose(TASKS, spec(**narrower), [spec(sample_limit=3)])
