@@ -12,7 +12,8 @@ from typing import Any
 from urllib.request import getproxies
 
 from pipeline.core.redact import Redactor
-from pipeline.faults import Exchange, parse_body
+from pipeline.faults import Exchange
+from pipeline.replies import parse_body
 
 current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 """The exchange of the call that this task is making; set by the door around each call."""
@@ -98,12 +99,11 @@ class Tap:
             return raw
         # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
         shapes = status >= 400 or b'"error"' in raw
+        if (body := parse_body(raw)) is not None:  # text by text: JSON may write any sign of a key as an escape
+            return raw if (clean := self.redact.value(body, shapes)) is body else json.dumps(clean).encode()
         text = raw.decode("utf-8", "replace")
-        clean = self.redact(text) if shapes else self.redact.secrets(text)
-        if "\\" in clean and (body := parse_body(clean.encode())) is not None:
-            # JSON may write any sign of a key as an escape; what it stands for is looked at too.
-            clean = clean if (inside := self.redact.value(body, shapes)) is body else json.dumps(inside)
-        return raw if clean == text else clean.encode()
+        taken = self.redact(text) if shapes else self.redact.secrets(text)
+        return raw if taken == text else taken.encode()
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
         if len(raw) <= _LARGEST:
