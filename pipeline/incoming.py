@@ -13,7 +13,8 @@ from pipeline.core.text import safe_text
 
 MOST_STREAMED = 8 * FROM_PROVIDER.size
 """Bytes of a whole event stream: each word of an answer travels with a few hundred bytes around it."""
-Clean = Callable[[bytes], bytes]
+Clean = Callable[[Any, bytes], Any]
+"""Takes keys out of a JSON value or a line of text, the first argument; the second is what it came in."""
 
 
 class UnreadableAnswer(Exception):
@@ -55,7 +56,7 @@ def clean_stream(response: Any, clean: Clean, refused: Callable[[str], None]) ->
     """Put our reader between an event stream and its SDK: each event's data is read, mended and written anew.
 
     Args:
-        clean: takes keys out of the bytes of one event.
+        clean: takes keys out of what an event holds.
         refused: told why, where an event cannot be read; then `UnreadableAnswer` is raised in the SDK's loop.
     """
     kind = type(response)
@@ -102,11 +103,11 @@ def clean_event(event: bytes, clean: Clean) -> bytes:
     Raises:
         UnreadableAnswer: the data cannot be read.
     """
-    lines = safe_text(clean(event).decode("utf-8", "replace")).strip("\n").split("\n")
+    lines = safe_text(event.decode("utf-8", "replace")).strip("\n").split("\n")
     data = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:")).strip()
-    kept = [line for line in lines if not line.startswith("data:")]
+    kept = [clean(line, event) for line in lines if not line.startswith("data:")]
     if data and not (data.startswith("[") and data[1:-1].isalpha()):
-        data = as_json(read_answer(data.encode())).decode()
+        data = as_json(clean(read_answer(data.encode()), event)).decode()
     if data:
         kept.append(f"data: {data}")
     return ("\n".join(kept) + "\n\n").encode()

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_serializer, model_validator
 
 from pipeline.core.address import clean_address
 from pipeline.core.secret_names import secret_place
@@ -42,9 +42,10 @@ class ModelSpec(BaseModel):
 
     @field_validator("base_url")
     @classmethod
-    def _no_credentials(cls, url: str | None) -> str | None:
-        if url:
-            clean_address(url if "://" in url else f"https://{url}")  # kept as written: a recorded spec keeps its digest
+    def _no_credentials(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url:  # kept as it is written: a recorded spec keeps its digest
+            bare = str(info.data.get("model")).startswith("grok/") and "://" not in url  # what xAI's client takes
+            clean_address(f"https://{url}" if bare else url)
         return url
 
     @field_validator("model")

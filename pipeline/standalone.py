@@ -18,6 +18,7 @@ from rich.markup import escape
 from pipeline import ready
 from pipeline.admission import Admission
 from pipeline.core.address import clean_address
+from pipeline.core.keys import clean_key, trimmed
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 from pipeline.cost.meter import Meter
@@ -90,6 +91,9 @@ def _spec(model: Model, config: dict[str, Any]) -> ModelSpec:
     """
     given = {k: v for k, v in model.model_args.items() if k != "api_key" and not k.startswith("aws_")}  # inspect leaves these out
     ModelSpec(model=str(model), config=given)
+    if (key := getattr(model.api, "api_key", None)) and clean_key(key, f"key for {model}") != key:
+        model.api.api_key = trimmed(key)  # inspect made its client with the blanks around it
+        getattr(model.api, "initialize", lambda: None)()
     asked = getattr(model, "explicit_base_url", None)
     address = address_of(str(model), asked, "address of --model-base-url")
     if asked and address and address != clean_address(asked):

@@ -60,8 +60,7 @@ class Tap:
             return
         self._headers(exchange, response.status_code, response.headers)
         if "text/event-stream" in response.headers.get("content-type", ""):
-            shapes = response.status_code >= 400
-            incoming.clean_stream(response, lambda raw: self._clean(shapes or b'"error"' in raw, raw), exchange.refuse)
+            incoming.clean_stream(response, partial(self._clean, response.status_code), exchange.refuse)
             return
         raw = b"?"
         try:
@@ -138,10 +137,10 @@ class Tap:
         exchange.headers = {k.lower(): safe_text(self.redact(str(v))) for k, v in headers.items()
                             if k.lower() in _KEPT or "ratelimit" in k.lower()}
 
-    def _clean(self, shapes: bool, raw: bytes) -> bytes:
-        text = raw.decode("utf-8", "replace")
-        clean = self.redact(text) if shapes else self.redact.secrets(text)
-        return raw if clean == text else clean.encode()
+    def _clean(self, status: int, value: Any, raw: bytes) -> Any:
+        """A value of an answer, text by text, since JSON may write any sign of a key as an escape."""
+        # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
+        return self.redact.value(value, shapes=status >= 400 or b'"error"' in raw)
 
     def _body(self, exchange: Exchange, raw: bytes) -> None:
         """Take a body into the exchange.
@@ -149,13 +148,8 @@ class Tap:
         Raises:
             UnreadableAnswer: it cannot be read.
         """
-        # In an answer only the keys themselves are taken out: what merely looks like one may be part of it.
-        shapes = (exchange.status or 0) >= 400 or b'"error"' in raw
-        raw = self._clean(shapes, raw)
-        exchange.text = safe_text(raw[:300].decode("utf-8", "replace"))
-        body = incoming.read_answer(raw)
-        # JSON may write any sign of a key as an escape; what it stands for is looked at too.
-        exchange.body = self.redact.value(body, shapes) if b"\\" in raw else body
+        exchange.text = safe_text(self.redact(raw[:1000].decode("utf-8", "replace"))[:300])
+        exchange.body = self._clean(exchange.status or 0, incoming.read_answer(raw), raw)
         exchange.text = ""
 
 

@@ -54,12 +54,15 @@ class KeyRing:
 
     def fields(self, session: str, role: str, provider_id: str) -> dict[str, str] | None:
         """The secret fields for a role; the judge falls back on the solver's key of the same provider."""
-        for at in (role, *(r for r in ROLES if r != role and role == "judge")):
-            handle = self._handle(session, at, provider_id)
-            held = self.vault.get(handle, session) if handle else None
-            if held:
-                return dict(held.fields)
-        return None
+        handle = self._handle(session, self.holder(session, role, provider_id), provider_id)
+        held = self.vault.get(handle, session) if handle else None
+        return dict(held.fields) if held else None
+
+    def holder(self, session: str, role: str, provider_id: str) -> str:
+        """The role under which the key that this role uses is held."""
+        handle = self._handle(session, role, provider_id)
+        own = handle is not None and self.vault.get(handle, session) is not None
+        return role if own or role == "solver" else "solver"
 
     def forget(self, session: str, role: str, provider_id: str) -> bool:
         """Drop one key at once; whether there was one."""
@@ -163,6 +166,9 @@ class _Keys:
                 raise UserError("No key is held for this provider.", "", "Enter it and press Use key.")
             model = str((await _body(request)).get("model", "")).strip()[:300]
             result = await check_key(entry, fields, model or None, self.lists)
+            if result.address:
+                session = session_of(request.cookies)
+                self.ring.put(session, self.ring.holder(session, role, entry.id), entry, {**fields, "base_url": result.address})
         except UserError as error:
             return _sorry(error)
         return JSONResponse({"status": result.status, "ok": result.ok, "sentence": result.sentence}, headers=NO_STORE)

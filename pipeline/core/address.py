@@ -138,8 +138,8 @@ def served_address(address: str, model: str = "") -> str:
             path = short
     path = re.sub(r"(/v\d+(?:beta|alpha)?)\1+$", r"\1", path)
     if provider in _ADDED and name.partition("/")[0] not in ("azure", "vertex", "bedrock"):
-        ending = next((end for end in _ADDED[provider] if path.endswith(end)), "")
-        path = path.removesuffix(ending)
+        ending = next((end for end in _ADDED[provider] if path.lower().endswith(end)), "")
+        path = path[: len(path) - len(ending)]
     return f"{scheme}://{host}{path}"
 
 

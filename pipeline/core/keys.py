@@ -104,6 +104,12 @@ def trimmed(text: str | None) -> str:
     return text[start:end]
 
 
+def bare_key(text: str | None) -> str:
+    """What is left of a key where all that stands around it is taken off; "" where something else stands in its place."""
+    rest, _ = _peeled(trimmed(text))
+    return "" if _in_place(rest) else rest
+
+
 def _peeled(key: str) -> tuple[str, list[str]]:
     """What is left where all that stands around a key is taken off, and a sentence for each kind of it."""
     out: list[str] = []

@@ -26,7 +26,7 @@ STAND_INS = frozenset({"no-key", "not-needed", "lm-studio", "ollama", "sk-no-key
 """Sent in place of a key to servers that ask for none."""
 SHAPES = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|key|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}|\bAIza[\w-]{10,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}"
-    r"|(?i:bearer)\s+(?!\[key|(?:token|auth|key|is|or|and|not|scheme|in|was)\b)[^\s\"',;}\]]+|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"
+    r"|(?i:bearer)\s+(?!\[key|(?:token|auth\w*|key|is|or|and|not|scheme|in|was)\b)[^\s\"',;}\]]+|(?<=://)[^\s/@:\"']*:[^\s/@\"']+(?=@)"
     r"|(?i:(?<=[?&])(?:(?:api|access|auth|x-goog)?[-_]?key|\w*token|x-amz-(?:signature|credential)|sig|signature|secret|password|code)=)"
     r"[^\s&#\"'\[\]]+"
 )

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from pipeline.core.json_in import FROM_BROWSER, BadJson, read_json
+from pipeline.core.keys import bare_key
 from pipeline.core.redact import looks_like_key
 
 _GLUED = re.compile(
@@ -79,10 +81,21 @@ def environment_secrets(env: Mapping[str, str]) -> list[str]:
     for name, value in env.items():
         value = value.strip()
         if _ENVIRONMENT.search(name) and not _NO_SECRET.search(name) and not re.fullmatch(r"[\d.]*|true|false|/\S*", value, re.I):
-            found.add(value)
+            found.update(_keys_in(value))
         if "@" in value and "://" in value:
             found.update(_passwords([value]))
     return sorted(found)
+
+
+def _keys_in(value: str) -> Iterable[str]:
+    """The key in a variable's value; of a JSON object, what its names say is secret."""
+    if value.startswith("{"):
+        try:
+            held = read_json(value, FROM_BROWSER)
+        except BadJson:
+            return ()
+        return [v for k, v in held.items() if isinstance(v, str) and says_secret(k)] if isinstance(held, dict) else ()
+    return [key] if (key := bare_key(value)) else ()
 
 
 def _passwords(addresses: Iterable[str]) -> Iterable[str]:

@@ -13,7 +13,7 @@ from pipeline.faults import classify
 from pipeline.replies import provider_words, signs
 from runner.providers.calls import Route, route
 from runner.providers.catalogue import provider
-from runner.providers.entry import Provider
+from runner.providers.entry import Call, Provider
 from runner.providers.keys import clean_fields, redactor, wrong_provider
 from runner.providers.models import ModelList, ModelLists, gone, read_list
 from runner.providers.wire import Reply, Unreachable, send
@@ -35,6 +35,7 @@ class KeyCheck:
         free_limit, free_left: calls a day to free models, and how many are left today, where the provider tells.
         expires: ISO time at which the key ends, or "".
         models: how many models the key's list holds, or None.
+        address: where the endpoint answered, where that is not the address that was typed; to be used from now on.
     """
 
     status: Status
@@ -45,6 +46,7 @@ class KeyCheck:
     free_left: int | None = None
     expires: str = ""
     models: int | None = None
+    address: str = ""
 
     @property
     def ok(self) -> bool:
@@ -80,9 +82,25 @@ async def check_key(entry: str | Provider, fields: Mapping[str, str], model: str
     except Unreachable as error:
         return KeyCheck("unreachable", f"{_who(found)} could not be asked. {error}")
     result = _refusal(where, reply) or _READERS[found.reader](where, reply)
+    if found.id == "custom" and result.sentence == no_list_here(where) and (better := await _elsewhere(where, call)):
+        where, reply, result = better
     if result.status == "valid" and model:
         return await _with_model(where, reply, result, model, lists)
     return result
+
+
+async def _elsewhere(where: Route, call: Call) -> tuple[Route, Reply, KeyCheck] | None:
+    """The same endpoint with its `/v1`, or without it, where its list of models is there; it is the same host and port."""
+    other = replace(where, base=where.base.removesuffix("/v1") if where.base.endswith("/v1") else f"{where.base}/v1")
+    try:
+        reply = await send(other.get(call))
+    except Unreachable:
+        return None
+    result = _refusal(other, reply) or _read_list(other, reply)
+    if result.status != "valid":
+        return None
+    said = f"The endpoint answers at {other.base}, and this address is used from now on. {result.sentence}"
+    return other, reply, replace(result, sentence=said, address=other.base)
 
 
 def _who(entry: Provider) -> str:

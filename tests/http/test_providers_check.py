@@ -273,11 +273,19 @@ def test_what_the_provider_tells_of_free_calls_is_used(fake: FakeProvider) -> No
     assert "12" in free_tier_warning("a:free", 20, found) and not free_tier_warning("a:free", 12, found)
 
 
-def test_a_custom_endpoint_without_v1_is_told_so(fake: FakeProvider) -> None:
-    # https://github.com/skye-harris/hass_local_openai_llm/issues/15: an unclear 404
+@pytest.mark.parametrize("tail", ["", "/v1/chat/completions", "/v1/models", "/chat/completions/", "/v1/v1", "/v1/responses"])
+def test_the_address_that_works_is_found_checked_and_named(fake: FakeProvider, tail: str) -> None:
+    # case R10: ".../v1/chat/completions/v1" was named, and "/v1/v1/messages" was called
     fake.on("/v1/models", Say(body=MODELS))
+    found = check("custom", {"base_url": fake.url + tail, "api_key": ""})
+    assert found.status == "valid" and fake.seen[-1].path == "/v1/models"
+    assert found.address in ("", f"{fake.url}/v1") and (not found.address or found.address in found.sentence)
+
+
+def test_an_endpoint_that_has_no_list_at_either_address_is_told_what_to_try(fake: FakeProvider) -> None:
+    # https://github.com/skye-harris/hass_local_openai_llm/issues/15: an unclear 404
     found = check("custom", {"base_url": fake.url, "api_key": ""})
-    assert found.status == "unreachable" and f"try {fake.url}/v1" in found.sentence
+    assert found.status == "unreachable" and f"try {fake.url}/v1" in found.sentence and not found.address
 
 
 @pytest.mark.parametrize("tail", ["/v1", "/v1/", "/v1//", "//v1/"])
