@@ -189,3 +189,12 @@ def test_the_real_addresses_are_openrouters(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("L2BENCH_PROVIDER_HOSTS", '{"openrouter": "http://127.0.0.1:1/api/v1"}')
     url = OpenRouterOAuth(Vault()).begin("alice", "https://me-space.hf.space/openrouter/back")
     assert url.startswith("https://openrouter.ai/auth?callback_url=https%3A%2F%2Fme-space.hf.space%2F")
+
+
+def test_one_visitor_ends_no_connection_that_another_began(router: Router) -> None:
+    # A thousand connections begun by one visitor pushed out those of all others.
+    oauth, vault = flow(router)
+    state, code = router.allow(oauth.begin("alice", BACK, "192.0.2.1"))
+    for i in range(1200):
+        oauth.begin(f"mallory{i}", BACK, "2001:db8::/64")
+    assert vault.get(asyncio.run(oauth.finish(state, code, "alice", "192.0.2.1")), "alice")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline.errors import UserError
+from runner.providers.catalogue import provider
 from runner.vault import Vault
+from ui.keys import KeyRing
 
 KEY = "sk-or-v1-canary-0123456789"
 
@@ -88,6 +90,18 @@ def test_it_never_grows_beyond_its_size() -> None:
         vault.put("openai", {"api_key": KEY}, f"s{n}")
         vault.get(own[-1], "alice")
     assert len(vault) == 20 and vault.get(own[-1], "alice") is not None
+
+
+def test_one_visitor_with_many_sessions_drops_no_key_of_another() -> None:
+    # A cookie is made by whoever sends it: one visitor's thousand sessions pushed every other visitor's key out.
+    vault = Vault(most=50, each=8, of_one=10)
+    ring = KeyRing(vault, most=30)
+    entry = provider("openrouter")
+    ring.put("alice", "solver", entry, {"api_key": KEY}, "192.0.2.1")
+    for i in range(200):
+        ring.put(f"mallory{i}", "solver", entry, {"api_key": KEY}, "2001:db8::/64")
+    assert len(vault) == 11 and ring.fields("alice", "solver", "openrouter") == {"api_key": KEY}
+    assert ring.fields("mallory199", "solver", "openrouter") and not ring.fields("mallory0", "solver", "openrouter")
 
 
 def test_without_a_session_nothing_is_kept() -> None:
