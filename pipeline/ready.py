@@ -103,7 +103,7 @@ def _built(model: Model) -> tuple[ModelSpec, list[str]]:
     headers = {"extra_headers": model.config.extra_headers} if model.config.extra_headers else {}
     part = ModelSpec.model_construct(model=str(model), config=headers, base_url=getattr(model.api, "base_url", None))
     needs = needs_of(part.model) or Needs()
-    return part, [*_before(needs, part, fields), *_held(needs, model)] or _reach(needs, part, fields)
+    return part, _before(needs, part, fields) or _held(needs, model) or _reach(needs, part, fields)
 
 
 def _parts(spec: RunSpec, keys: Credentials) -> list[tuple[Role, ModelSpec, ProviderKey]]:

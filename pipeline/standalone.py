@@ -22,6 +22,7 @@ from pipeline.errors import UserError
 from pipeline.eval import build_parser, spec_of
 from pipeline.events import DifferenceFound
 from pipeline.faults import Redactor
+from pipeline.inspect_ending import Ending
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
@@ -47,6 +48,7 @@ def task_for_inspect(given: dict[str, Any]) -> InspectTask:
         _difference(text)
     task = build_task(evaluator, plan.chosen, plan.spec.epochs, plan.data.source.name)
     task.metadata = {**(task.metadata or {}), **plan.log_metadata()}
+    task.early_stopping = Ending(evaluator)  # type: ignore[assignment]
     task.config = GenerateConfig(**SOLVER_DEFAULTS)  # inspect's own flags, such as --temperature, beat these
     task.solver = [_bind(evaluator, plan), task.solver]  # type: ignore[assignment]
     return task
