@@ -4,7 +4,10 @@ inspect calls an evaluation a success when every sample came back, and ours alwa
 why there is none. So the two facts are handed to inspect's logger as it writes them, and the file is never edited after.
 """
 
+import atexit
 import functools
+import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from inspect import signature
@@ -69,6 +72,7 @@ def _with_status(finish: Any) -> Any:
         given["status"], sentence = ending(given["status"], _written.get(self.eval.eval_id, _Written()), evaluator, samples)
         if sentence:
             given["error"] = _error(sentence)
+            _fail_the_shell()
         if (results := given.get("results")) is not None:
             results.completed_samples = self.samples_completed
         return await finish(**given)
@@ -111,6 +115,19 @@ def ending(status: str, written: _Written, evaluator: Evaluator, samples: int) -
         counts = ", ".join(f"{n} {outcome or 'ended by an error'}" for outcome, n in sorted(written.outcomes.items()))
         return "error", f"No task was scored ({counts}). {written.reason}".strip()
     return status, ""
+
+
+def _fail_the_shell() -> None:
+    """Let the `inspect` command exit 1: it has no exit code of its own for an evaluation that failed."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if os.path.basename(sys.argv[0]) in ("inspect", "inspect.exe") or main is not None and main.name.startswith("inspect_ai."):
+        atexit.register(_exit_1)
+
+
+def _exit_1() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(1)
 
 
 def _error(message: str) -> EvalError:

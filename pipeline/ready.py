@@ -106,9 +106,10 @@ def _built(model: Model) -> tuple[ModelSpec, list[str]]:
     if isinstance(held := getattr(model.api, "api_key", None), str):
         fields["api_key"] = held
     headers = {"extra_headers": model.config.extra_headers} if model.config.extra_headers else {}
-    part = ModelSpec.model_construct(model=str(model), config=headers, base_url=getattr(model.api, "base_url", None))
+    named = getattr(model.api, "base_url", None) or getattr(model.api, "_init_base_url", None)  # the second is vLLM's
+    part = ModelSpec.model_construct(model=str(model), config=headers, base_url=named)
     needs = needs_of(part.model) or Needs()
-    return part, [*_before(needs, part, fields), *_held(needs, model)] or _reach(needs, part, fields)
+    return part, _before(needs, part, fields) or _held(needs, model) or _reach(needs, part, fields)
 
 
 def _parts(spec: RunSpec, keys: Credentials) -> list[tuple[Role, ModelSpec, ProviderKey]]:

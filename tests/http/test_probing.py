@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,8 @@ from pipeline.errors import UserError
 from pipeline.ledger import from_data, read_ledger, to_data
 from pipeline.run import Session, Switch, execute, prepare
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
-from runner.probing import probe_models
+from runner.probing import probe_models, refuse_uncallable
+from runner.providers.probe import probe
 from tests.http.fake_llm import FakeLLM
 from tests.http.runs import tasks_file
 
@@ -85,3 +87,56 @@ def test_a_refusal_before_the_run_says_whose_it_is_and_that_no_money_was_spent(t
     there.script("solver", {"status": 401, "every": True})
     with pytest.raises(UserError, match="Solver, before the run: .*refused the key.* No money was spent"):
         Begun(there, tmp_path, max_cost=1.0)
+
+
+def custom(address: str) -> dict[str, str]:
+    return {"api_key": "canary-000111222", "base_url": address}
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@pytest.mark.parametrize("bad", ["http://127.0.0.1:{port}/v1", "http://no-such-host.invalid/v1", "localhost:{port}/v1"])
+def test_an_own_endpoint_that_cannot_be_called_is_found_before_either_model_is_asked(
+    there: FakeLLM, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, closed_port: int, bad: str
+) -> None:
+    # Case M2: where nothing listened, the question before the run was charged $0.03.
+    monkeypatch.setenv("L2BENCH_ALLOW_CUSTOM_URL", "private")
+    fields = {"solver": KEY, "judge": custom(bad.format(port=closed_port))}
+    spec = RunSpec(solver=ModelSpec(model="openrouter/fake/solver"), judge=ModelSpec(model="openai-api/custom/m"))
+    with pytest.raises(UserError, match="^Judge, before the run: .* Nothing was started.$"):
+        asyncio.run(probe_models(spec, fields, {}, prepare(spec, Places(tmp_path)).estimate))
+    assert not there.received()
+
+
+def test_an_own_endpoint_that_listens_is_tried_without_a_request(there: FakeLLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("L2BENCH_ALLOW_CUSTOM_URL", "private")
+    asyncio.run(refuse_uncallable({"solver": ("custom", custom(f"{there.url}/v1")), "judge": ("openrouter", KEY)}))
+    assert not there.received()
+
+
+@pytest.mark.parametrize("fields", [None, {"aws_access_key_id": "AKIAEXAMPLE000000001"}, {"api_key": "sk\u2014or"}])
+def test_a_judge_without_its_fields_is_refused_before_the_solver_is_asked(there: FakeLLM, fields: dict[str, str] | None) -> None:
+    for asked in ({"solver": ("openrouter", KEY), "judge": ("bedrock", fields)}, {"solver": ("bedrock", fields), "judge": ("bedrock", fields)}):
+        with pytest.raises(UserError, match="Judge, before the run: .*Nothing was started"):
+            asyncio.run(refuse_uncallable(asked))
+    assert not there.received()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{port}/api/v1", "http://no-such-host.invalid/api/v1"])
+def test_a_question_that_never_left_is_no_call_and_costs_nothing(
+    there: FakeLLM, monkeypatch: pytest.MonkeyPatch, closed_port: int, address: str
+) -> None:
+    monkeypatch.setenv("L2BENCH_PROVIDER_HOSTS", json.dumps({"openrouter": address.format(port=closed_port)}))
+    found = asyncio.run(probe("openrouter", "fake/solver", KEY, {"max_tokens": 100}))
+    assert found.status == "blocked" and found.calls == 0 and "could not be reached" in found.sentences[0]
+
+
+def test_a_question_that_left_and_was_not_answered_is_still_charged(there: FakeLLM) -> None:
+    there.script("solver", {"cut": True, "every": True})
+    found = asyncio.run(probe("openrouter", "fake/solver", KEY, {"max_tokens": 100}))
+    assert found.status == "unknown" and found.calls == 1
