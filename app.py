@@ -12,6 +12,7 @@ from pathlib import Path
 
 import uvicorn
 
+from pipeline.core.printing import prints
 from pipeline.errors import UserError
 from ui.site import build_app
 
@@ -34,6 +35,7 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
+@prints
 def main() -> int:
     """Serve until interrupted."""
     host = os.environ.get("L2BENCH_HOST") or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")

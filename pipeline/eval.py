@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pipeline.core.json_in import FROM_FILE, read_json
+from pipeline.core.printing import print_json, prints
+from pipeline.core.text import safe_text
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
@@ -91,7 +94,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     values = {k: v for k, v in vars(args).items() if v is not None and (v is not False or "." in k)}
     for name, variable in ENVIRONMENT.items():
         if name not in values and os.environ.get(variable):
-            values[name] = os.environ[variable]
+            values[name] = safe_text(os.environ[variable])
     if "solver.model" not in values:
         raise UserError("No model was named.", "", "Give one with --model, for example --model demo/strong.")
     solver, judge = values.pop("solver.model"), values.pop("judge.model", None)
@@ -101,7 +104,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     data |= _lists(data)
     data = {**transport_of(values), **data}
     if data["source"] == "hub":
-        data["repo"] = os.environ.get("TASKS_REPO", "")
+        data["repo"] = safe_text(os.environ.get("TASKS_REPO", ""))
     try:
         return RunSpec(
             **data,
@@ -157,10 +160,11 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@prints
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     try:
-        args = build_parser().parse_args(argv)
+        args = _safe(build_parser().parse_args(argv))
         _read_env(args.env_file)
         return _dry_run(args) if args.dry_run else _run(args)
     except UserError as error:
@@ -169,6 +173,16 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _safe(args: argparse.Namespace) -> argparse.Namespace:
+    """The arguments with their text made safe; paths stay as they are, since a file may have any name."""
+    for name, given in vars(args).items():
+        if isinstance(given, str):
+            setattr(args, name, safe_text(given))
+        elif isinstance(given, list):
+            setattr(args, name, [safe_text(text) if isinstance(text, str) else text for text in given])
+    return args
 
 
 def _read_env(path: Path) -> None:
@@ -187,7 +201,7 @@ def _dry_run(args: argparse.Namespace) -> int:
 
     plan = prepare(spec_of(args), _places(args, Path()))
     if args.json:
-        print(json.dumps(dry_run_data(plan), ensure_ascii=False))
+        print_json(dry_run_data(plan))
     else:
         print("\n".join(dry_run_lines(plan)))
     return 0
@@ -261,7 +275,7 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
     if args.json:
-        print(json.dumps(result_data(view, session.places, code), ensure_ascii=False))
+        print_json(result_data(view, session.places, code))
     else:
         print("\n".join(result_lines(view, session.places, list(session.evaluator.lost.values()))))
     return code
@@ -275,8 +289,8 @@ def _resumed_spec(args: argparse.Namespace) -> RunSpec:
     """
     path = args.resume / "spec.json"
     try:
-        spec = RunSpec(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        spec = RunSpec(**read_json(path.read_bytes(), FROM_FILE))
+    except (OSError, ValueError, TypeError):
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
     _check_unchanged(args, spec)
     raised = {k: vars(args)[k] for k in MAY_CHANGE if vars(args).get(k) is not None}

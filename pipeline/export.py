@@ -8,6 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from pipeline.core.printing import prints
 from pipeline.errors import UserError
 from pipeline.report.export.archive import MAKERS, competency_csv, run_zip
 from pipeline.report.export.eee import ORGANISATION, eee_path, eee_record
@@ -90,6 +91,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@prints
 def main(argv: list[str] | None = None) -> int:
     """The command line; the exit code is returned: 0 written, 2 not possible."""
     args = parse(argv)

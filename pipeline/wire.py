@@ -129,7 +129,7 @@ class Tap:
         """
         raw = self._clean(exchange.status or 0, raw)
         exchange.text = safe_text(raw[:300].decode("utf-8", "replace"))
-        exchange.body = incoming.read_answer(raw)
+        exchange.body = incoming.read_answer(raw, (exchange.status or 0) < 300)
         exchange.text = ""
 
 

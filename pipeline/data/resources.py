@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from pipeline.core.text import safe_text
 from pipeline.data.problem import Level, quoted
 from pipeline.data.records import Resource
 
@@ -58,7 +59,8 @@ class Shelf:
         """File name in a link: as written where there is such a file, else without query and percent signs."""
         written = _last_part(link)
         decoded = _last_part(unquote(urlsplit(link.strip()).path)) if _splits(link) else written
-        return next((n for n in (written, decoded, unquote(written)) if _normal(n) in self._names), decoded)
+        found = next((n for n in (written, decoded, unquote(written)) if _normal(n) in self._names), decoded)
+        return found if _normal(found) in self._names else safe_text(found)
 
     def _open(self, name: str, link: str) -> Found:
         path = self._names.get(_normal(name))
@@ -92,7 +94,9 @@ class Shelf:
             return _faulty(name, f"{quoted(name)} is not text: it holds NUL characters.")
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         fault = "" if text.strip() else f"The file {quoted(name)} is empty."
-        return Found(Resource(name, text), fault, "warning", hashlib.sha256(raw).hexdigest())
+        if (safe := safe_text(text)) != text:
+            fault, text = f"The file {quoted(name)} holds control characters, which are replaced.", safe
+        return Found(Resource(safe_text(name), text), fault, "warning", hashlib.sha256(raw).hexdigest())
 
 
 def placeholder(name: str) -> str:
