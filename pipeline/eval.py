@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.core.printing import print_json, prints
-from pipeline.core.text import safe_text
+from pipeline.core.text import safe_text, safe_value
 from pipeline.errors import UserError
 from pipeline.report.command import PREFIX, value_of
 from pipeline.report.console import Progress, dry_run_data, dry_run_lines, note_lines, result_data, result_lines
@@ -178,10 +178,7 @@ def main(argv: list[str] | None = None) -> int:
 def _safe(args: argparse.Namespace) -> argparse.Namespace:
     """The arguments with their text made safe; paths stay as they are, since a file may have any name."""
     for name, given in vars(args).items():
-        if isinstance(given, str):
-            setattr(args, name, safe_text(given))
-        elif isinstance(given, list):
-            setattr(args, name, [safe_text(text) if isinstance(text, str) else text for text in given])
+        setattr(args, name, safe_value(given))
     return args
 
 

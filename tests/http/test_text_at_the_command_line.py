@@ -101,3 +101,10 @@ def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch) -> None
             return 0
 
         assert main() == 0 and json.loads(raw.getvalue().decode(encoding)) == {"é中": "\x9b\ud83d"}
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "{a: .nan}", "{a: 2020-01-01}", "{a: [", "\x00", "&a [*a]", "{a: &b [1], c: !!python/object:os.x }"])
+def test_a_setting_that_is_no_plain_value_is_told(value: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert eval.main(["--model", "demo/strong", "--solver-extra-body", value, "--dry-run"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
