@@ -14,7 +14,7 @@ import uvicorn
 
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
-from pipeline.core.written import guard_logs
+from pipeline.core.written import guard_logs, guarded
 from pipeline.errors import UserError
 from runner.service import RunService
 from ui.connection import Connection, notice_the_gone
@@ -39,6 +39,7 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
+@guarded
 def main() -> int:
     """Serve until interrupted."""
     host = os.environ.get("L2BENCH_HOST") or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")

@@ -4,13 +4,14 @@ Reads, reports, changes nothing and sends nothing (with --hub it downloads the d
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.printing import print_json
+from pipeline.core.written import guarded
 from pipeline.data import hub
 from pipeline.data.check import Checked, read_files
 from pipeline.data.problem import Problem
@@ -30,6 +31,7 @@ class _Files:
     notices: tuple[str, ...] = ()
 
 
+@guarded
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code 0, 1 or 2."""
     options = _parser().parse_args(argv)
@@ -38,13 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         checked = read_files(files.csv_path, files.resources_dir, inside=files.inside)
     except UserError as error:
         if options.json:
-            print(json.dumps({"ok": False, "unreadable": str(error), "problems": []}, ensure_ascii=False))
+            print_json({"ok": False, "unreadable": str(error), "problems": []})
         else:
             print(error, file=sys.stderr)
         return 2
     refused = [p for p in checked.built.problems if _refuses(p, options.allow_missing_resources)]
     if options.json:
-        print(json.dumps(_record(files, checked, not refused), ensure_ascii=False, indent=2))
+        print_json(_record(files, checked, not refused), indent=2)
     else:
         _print(files, checked, len(refused))
     return 1 if refused else 0

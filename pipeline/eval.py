@@ -5,7 +5,6 @@ Every flag comes from `pipeline.settings` or from inspect's GenerateConfig. Neve
 """
 
 import argparse
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,9 @@ from typing import Any, NoReturn
 
 from pipeline import run_folder
 from pipeline.core.address import clean_address
+from pipeline.core.json_in import FROM_FILE, read_json
+from pipeline.core.printing import print_json
+from pipeline.core.text import safe_text, safe_value
 from pipeline.core.written import KNOWN, guarded
 from pipeline.environment import address_of
 from pipeline.errors import UserError
@@ -92,7 +94,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     values = {k: v for k, v in vars(args).items() if v is not None and (v is not False or "." in k)}
     for name, variable in ENVIRONMENT.items():
         if name not in values and os.environ.get(variable):
-            values[name] = os.environ[variable]
+            values[name] = safe_text(os.environ[variable])
     if "solver.model" not in values:
         raise UserError("No model was named.", "", "Give one with --model, for example --model demo/strong.")
     solver, judge = values.pop("solver.model"), values.pop("judge.model", None)
@@ -102,7 +104,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     data |= _lists(data)
     data = {**transport_of(values), **data}
     if data["source"] == "hub":
-        data["repo"] = os.environ.get("TASKS_REPO", "")
+        data["repo"] = safe_text(os.environ.get("TASKS_REPO", ""))
     try:
         return RunSpec(
             **data,
@@ -165,7 +167,7 @@ def _lists(data: dict[str, Any]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
     try:
-        args = build_parser().parse_args(argv)
+        args = _safe(build_parser().parse_args(argv))
         _read_env(args.env_file)
         return _dry_run(args) if args.dry_run else _run(args)
     except UserError as error:
@@ -174,6 +176,13 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _safe(args: argparse.Namespace) -> argparse.Namespace:
+    """The arguments with their text made safe; paths stay as they are, since a file may have any name."""
+    for name, given in vars(args).items():
+        setattr(args, name, safe_value(given))
+    return args
 
 
 def _read_env(path: Path) -> None:
@@ -197,7 +206,7 @@ def _dry_run(args: argparse.Namespace) -> int:
     because = ready.why_not(plan.spec, Credentials())
     view = _view_of(args.resume / "events.jsonl") if args.resume else None
     if args.json:
-        print(json.dumps(dry_run_data(plan, because, view), ensure_ascii=False))
+        print_json(dry_run_data(plan, because, view))
     else:
         print("\n".join(dry_run_lines(plan, because, view)))
     return 0
@@ -284,7 +293,7 @@ def _finish(args: argparse.Namespace, session: Any) -> int:
     interrupted = view.status == "stopped" and "interrupted" in view.reason
     code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
     if args.json:
-        print(json.dumps(result_data(view, session.places, code), ensure_ascii=False))
+        print_json(result_data(view, session.places, code))
     else:
         lost = [r for r in session.evaluator.lost.values() if view.attempts[r.task.key, r.epoch].outcome is r.outcome]
         print("\n".join(result_lines(view, session.places, lost)))
@@ -301,8 +310,8 @@ def _resumed_spec(args: argparse.Namespace, keep: bool = True) -> RunSpec:
         UserError: no run is there, or it cannot go on like that.
     """
     try:
-        spec = RunSpec(**json.loads((args.resume / "spec.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        spec = RunSpec(**read_json((args.resume / "spec.json").read_bytes(), FROM_FILE))
+    except (OSError, ValueError, TypeError):
         raise UserError(f"No run that could go on is in {args.resume}.", "A run's folder holds spec.json.", "") from None
     view = _view_of(args.resume / "events.jsonl")
     new = going_on(spec, _given(args), view)

@@ -21,7 +21,7 @@ Status = Literal["running", "finished", "stopped", "capped", "paused", "interrup
 
 class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
-    t: float = 0.0  # Unix seconds
+    t: float = Field(default=0.0, ge=0.0, le=1e11)  # Unix seconds, up to the year 5138
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from pipeline.core.files import write_files
+from pipeline.core.written import guarded
 from pipeline.errors import UserError
 from pipeline.report.export.archive import MAKERS, competency_csv, run_zip
 from pipeline.report.export.eee import ORGANISATION, eee_path, eee_record
@@ -88,6 +89,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@guarded
 def main(argv: list[str] | None = None) -> int:
     """The command line; the exit code is returned: 0 written, 2 not possible."""
     args = parse(argv)

@@ -113,16 +113,23 @@ def clean_event(event: bytes, clean: Clean) -> bytes:
     return ("\n".join(kept) + "\n\n").encode()
 
 
-def read_answer(raw: bytes) -> Any:
+def read_answer(raw: bytes, answered: bool = True) -> Any:
     """The JSON value of an answer.
+
+    Args:
+        answered: whether it came as a success; then it is an object in every dialect, and an SDK would build its records
+            from whatever else it is. Errors may come in a list.
 
     Raises:
         UnreadableAnswer: it is none, or not one that our reader takes.
     """
     try:
-        return read_json(raw, FROM_PROVIDER)
+        value = read_json(raw, FROM_PROVIDER)
     except BadJson as error:
         raise UnreadableAnswer(str(error)) from None
+    if answered and not isinstance(value, dict):
+        raise UnreadableAnswer("What was sent is no JSON object.")
+    return value
 
 
 def _too_large() -> str:

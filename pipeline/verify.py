@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.written import guarded
 from pipeline.errors import UserError
 from pipeline.events import Event, RunStarted, TaskFinished, VerdictGiven
 from pipeline.judging.outcomes import CUT_OFF, Outcome
@@ -315,6 +316,7 @@ def _check_tables(files: Files, run: Run) -> Iterator[str]:
             yield f"{name}: no run.zip holds such a file"
 
 
+@guarded
 def main(argv: list[str] | None = None) -> int:
     """The command line; the exit code is returned."""
     parser = argparse.ArgumentParser(prog="python -m pipeline.verify", description=(__doc__ or "").split("\n\n")[1],

@@ -149,7 +149,8 @@ class Tap:
             UnreadableAnswer: it cannot be read.
         """
         exchange.text = safe_text(self.redact(raw[:1000].decode("utf-8", "replace"))[:300])
-        exchange.body = self._clean(exchange.status or 0, incoming.read_answer(raw), raw)
+        body = incoming.read_answer(raw, (exchange.status or 0) < 300)
+        exchange.body = self._clean(exchange.status or 0, body, raw)
         exchange.text = ""
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.files import write_files
+from pipeline.core.json_in import FROM_FILE, read_json
+from pipeline.core.written import guarded
 from pipeline.data.facets import counts
 from pipeline.data.records import Task, TaskSet
 from pipeline.errors import UserError
@@ -28,7 +30,7 @@ def public_counts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | N
     """The counts the owner supplied, or None where they did not or the file cannot be read."""
     path = Path(environ.get(SETTING, "").strip() or DEFAULT)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path.read_bytes(), FROM_FILE)
     except (OSError, ValueError):
         return None
     groups = found.get("groups") if isinstance(found, dict) else None
@@ -62,6 +64,7 @@ def _numbers(found: Any) -> dict[str, int]:
     return {str(k): v for k, v in found.items() if isinstance(v, int) and not isinstance(v, bool)}
 
 
+@guarded
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; exit 0 written, 2 the tasks cannot be had."""
     from pipeline.data.sources import load_tasks

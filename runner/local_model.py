@@ -6,7 +6,6 @@ ends with the app. It shows that everything works; its answers are about as good
 
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from pipeline.core.json_in import FROM_PROVIDER, read_json
 from pipeline.errors import UserError
 
 MODEL = "smollm2-135m"
@@ -153,7 +153,8 @@ def _healthy(address: str, alive: Callable[[], bool]) -> bool:
     while alive() and time.monotonic() < until:
         try:
             with urllib.request.urlopen(f"{address}/health", timeout=5) as reply:
-                return json.load(reply).get("status") == "ok"
+                found = read_json(reply.read(100_000), FROM_PROVIDER)
+                return isinstance(found, dict) and found.get("status") == "ok"
         except (urllib.error.URLError, OSError, ValueError):
             time.sleep(0.05)
     return False

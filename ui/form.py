@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.core.json_in import FROM_BROWSER, read_json
+from pipeline.core.text import safe_text
 from pipeline.errors import UserError
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import Credentials, ModelSpec, RunSpec
@@ -46,6 +48,7 @@ BASIC: tuple[str, ...] = (
     "max_cost",
     "cap_auto",
 )
+LISTS = frozenset({"competency", "subcompetency", "context"})
 FIELDS: tuple[str, ...] = BASIC + tuple(s.name for s in ADVANCED)
 
 Fields = Mapping[str, str] | None
@@ -63,8 +66,18 @@ class Keys:
 
 
 def values_of(given: tuple[Any, ...]) -> dict[str, Any]:
-    """The components' values by name, in the order of `FIELDS`."""
-    return dict(zip(FIELDS, given, strict=True))
+    """The components' values by name, in the order of `FIELDS`: text made safe, and nothing but plain values and lists
+    of text, whatever was sent in their place.
+    """
+    return {name: _plain(name, value) for name, value in zip(FIELDS, given, strict=True)}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if name in LISTS:
+        return [safe_text(text) for text in (value if isinstance(value, list | tuple) else [value]) if isinstance(text, str)]
+    if isinstance(value, str):
+        return safe_text(value)
+    return value if isinstance(value, bool | int | float) else None
 
 
 def context_value(key: str, value: str) -> str:
@@ -79,7 +92,7 @@ def context_pair(text: str) -> tuple[str, str]:
         UserError: neither form.
     """
     try:
-        key, value = json.loads(text)
+        key, value = read_json(text, FROM_BROWSER)
         if isinstance(key, str) and isinstance(value, str):
             return key, value
     except (ValueError, TypeError):

@@ -15,6 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipeline.core.text import safe_value
 from runner.addresses import hosted
 from runner.gate import Account
 from runner.mirror import Mirror
@@ -254,4 +255,4 @@ def _trimmed(info: Mapping[str, Any]) -> dict[str, Any]:
         until = int(time.time() + info["expires_in"])
     kept = {"access_token": info.get("access_token"), "token_type": "bearer", "scope": info.get("scope", ""),
             "userinfo": {k: user[k] for k in KEPT_INFO if k in user}}
-    return kept if until is None else {**kept, "expires_at": until}
+    return dict(safe_value(kept if until is None else {**kept, "expires_at": until}))

@@ -70,8 +70,9 @@ async def prepare(
         return None, offer.why
     values = {**values, "source": offer.kind}
     keys = keys_of(room, values, request)
-    why = why_not(values, keys, w)
+    why = ""
     try:
+        why = why_not(values, keys, w)
         spec = await asyncio.to_thread(spec_of, values, keys, offer.repo)  # may ask the resolver for an endpoint's name
         worked = await work_out(spec, offer.tasks, await live_prices(room, values, keys), bool(values["cap_auto"]))
     except UserError as error:

@@ -21,6 +21,8 @@ def safe_text(text: str) -> str:
 
 
 def _safe(found: re.Match[str]) -> str:
+    if found[0] in _BREAKS and found.string[found.start() - 1 : found.start()] == "\r":
+        return "\u2028"  # a line feed would make one break of two
     return "\n" if found[0] in _BREAKS else " " if found[0] == "\x1f" else REPLACEMENT
 
 

@@ -12,29 +12,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from pipeline.core.printing import Printer
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 
 P = ParamSpec("P")
 _looks: list[Callable[[str], str]] = []
-
-
-class _Stream:
-    """A text stream that takes secrets out of each text before it is written; all else is the stream's own."""
-
-    def __init__(self, stream: Any, take_out: Callable[[str], str]) -> None:
-        self._stream, self._take_out = stream, take_out
-
-    def write(self, text: str) -> int:
-        self._stream.write(self._take_out(text))
-        return len(text)
-
-    def writelines(self, lines: Any) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 class Known:
@@ -60,14 +43,14 @@ KNOWN = Known()
 
 
 def guarded(command: Callable[P, int]) -> Callable[P, int]:
-    """A command whose output and log records lose the secrets of this machine's environment."""
+    """A command whose output and log records lose the secrets of this machine's environment; a terminal can show its output."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
         out, err = sys.stdout, sys.stderr
         KNOWN.look_again()
         # What has the shape of a key stays in results on standard output: a program may read them.
-        sys.stdout, sys.stderr = _Stream(out, KNOWN.secrets), _Stream(err, KNOWN.everything)  # type: ignore[assignment]
+        sys.stdout, sys.stderr = Printer(out, KNOWN.secrets), Printer(err, KNOWN.everything)  # type: ignore[assignment]
         guard_logs(KNOWN.everything)
         try:
             return command(*args, **kwargs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pipeline.core.text import safe_text
 from pipeline.data.build import Built, build
 from pipeline.data.problem import Level, Problem, Report
 from pipeline.data.read import read_table
@@ -48,7 +49,7 @@ def read_files(
             "The folder with the resource files (resources_for_tasks in the dataset).",
             "Give it with --resources-dir.",
         )
-    report = Report(csv_path.name)
+    report = Report(safe_text(csv_path.name))
     table = read_table(csv_path, report)
     name_shifted_rows(table, report)
     shelf = Shelf(resources_dir, inside)

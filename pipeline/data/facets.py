@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pipeline.core.text import safe_text
 from pipeline.data.records import Task
 
 Facets = dict[str, tuple[str, ...]]
@@ -121,7 +122,7 @@ def _clean(pairs: list[tuple[str, Any]]) -> Facets:
     found: dict[str, list[str]] = {}
     for key, value in pairs:
         kept = [short for item in _flat(value) if (short := category(item))]
-        known = found.setdefault(normal_key(key), [])
+        known = found.setdefault(normal_key(safe_text(key)), [])
         known += [item for item in dict.fromkeys(kept) if item not in known]
     return {key: tuple(values) for key, values in found.items() if key and values}
 
@@ -146,7 +147,7 @@ def category(value: Any) -> str:
         return str(value).lower()
     if not isinstance(value, str | int | float):
         return ""
-    short = " ".join(str(value).split()).rstrip(",")
+    short = " ".join(safe_text(str(value)).split()).rstrip(",")
     if short.lower() in _NOT_A_VALUE or len(short) > MAX_VALUE_CHARS or len(short.split()) > MAX_VALUE_WORDS:
         return ""
     return short

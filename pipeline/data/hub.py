@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from pipeline.core.hub_json import watch_hub
+from pipeline.core.text import safe_text
 from pipeline.data.hub_faults import (
     DEFAULT_REPO,
     DownloadCut,
@@ -45,7 +46,7 @@ class Fetched:
 
 def repo_name(repo: str = "") -> str:
     """The dataset's id: the one given, else TASKS_REPO, else the published one."""
-    return repo or os.environ.get("TASKS_REPO", "").strip() or DEFAULT_REPO
+    return repo or safe_text(os.environ.get("TASKS_REPO", "")).strip() or DEFAULT_REPO
 
 
 def dataset_page(repo: str = "") -> str:

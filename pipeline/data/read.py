@@ -90,7 +90,7 @@ def read_table(path: Path, report: Report) -> Table:
             "A header with task_key, competency, task and task_criteria.",
             "Choose the tasks file of the dataset, or add the header.",
         )
-    table = Table(path.name, header_line, tuple(c for c in columns if c), raw=raw)
+    table = Table(safe_text(path.name), header_line, tuple(c for c in columns if c), raw=raw)
     table.extra = tuple(c for c in table.columns if c not in KNOWN_COLUMNS)
     table.rows = _rows(records[1:], columns, report)
     _name_bad_bytes(table, report)
@@ -220,7 +220,7 @@ def _columns(header: list[str], line: int, report: Report) -> list[str]:
     names: list[str] = []
     seen: Counter[str] = Counter()
     for position, cell in enumerate(header, 1):
-        cell = _ESCAPED_BYTE.sub(_as_windows, cell)
+        cell = safe_text(_ESCAPED_BYTE.sub(_as_windows, cell))
         name = canonical(cell)
         seen[name] += 1
         if name and seen[name] > 1:

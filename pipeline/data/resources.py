@@ -59,7 +59,8 @@ class Shelf:
         """File name in a link: as written where there is such a file, else without query and percent signs."""
         written = _last_part(link)
         decoded = _last_part(unquote(urlsplit(link.strip()).path)) if _splits(link) else written
-        return next((n for n in (written, decoded, unquote(written)) if _normal(n) in self._names), decoded)
+        found = next((n for n in (written, decoded, unquote(written)) if _normal(n) in self._names), decoded)
+        return found if _normal(found) in self._names else safe_text(found)
 
     def _open(self, name: str, link: str) -> Found:
         path = self._names.get(_normal(name))
@@ -94,7 +95,7 @@ class Shelf:
             return _faulty(name, f"{quoted(name)} is not text: it holds the control character {character(odd)}.")
         text = safe.replace("\r\n", "\n").replace("\r", "\n")
         fault = "" if text.strip() else f"The file {quoted(name)} is empty."
-        return Found(Resource(name, text), fault, "warning", hashlib.sha256(raw).hexdigest())
+        return Found(Resource(safe_text(name), text), fault, "warning", hashlib.sha256(raw).hexdigest())
 
 
 def placeholder(name: str) -> str:

@@ -5,6 +5,7 @@ Nothing is remembered between two calls: a second file brings its own rubric.
 
 from pathlib import Path
 
+from pipeline.core.text import safe_text
 from pipeline.data import hub
 from pipeline.data.changed import what_changed
 from pipeline.data.check import Checked, Problem, read_files
@@ -41,7 +42,7 @@ def load_tasks(spec: RunSpec, places: Places, hf_token: str | None = None) -> Ta
     elif spec.source == "local":
         csv_path, resources_dir = local_files(places)
         checked = read_files(csv_path, resources_dir, needs_reference=needs_reference)
-        source = DataSource("local", csv_path.name, digest=checked.digest, gated=True)
+        source = DataSource("local", safe_text(csv_path.name), digest=checked.digest, gated=True)
         advice = "python -m pipeline.check --csv-path FILE --resources-dir FOLDER"
     else:
         got = hub.fetch(spec.repo, spec.revision, places.cache_dir, hf_token)

@@ -4,6 +4,7 @@ A value given as 0 or 0.0 is a value; an absent flag sets nothing. Never names a
 """
 
 import argparse
+import json
 import types
 import typing
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from typing import Any, Literal
 import yaml
 from inspect_ai.model import GenerateConfig
 
+from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.settings import SETTINGS
 
 TRANSPORT = {"max_retries": "api_retries", "timeout": "call_timeout", "attempt_timeout": "call_timeout",
@@ -54,9 +56,10 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 
 def _yaml(text: str) -> Any:
+    """A value that JSON knows too: it goes into the run's record, and into a request."""
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return read_json(json.dumps(yaml.safe_load(text)), FROM_FILE)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise argparse.ArgumentTypeError("not a YAML value") from error
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from pipeline.core.hub_json import watch_hub
 from pipeline.core.json_in import FROM_FILE, read_json
+from pipeline.core.text import safe_text
 from pipeline.errors import UserError
 from pipeline.events import PromptRecord
 from pipeline.judging.published import Constant, constants, find_retry_suffix, find_template
@@ -104,7 +105,7 @@ def load_prompt(
         raise UserError(f"There is no judge prompt {version!r}.", f"Known are {', '.join(OWN_TEMPLATES)}.", "Choose one of them.")
     if source == "own":
         return _own(version, "")
-    space = os.environ.get("L2BENCH_PROMPT_SPACE") or PUBLISHED_SPACE
+    space = safe_text(os.environ.get("L2BENCH_PROMPT_SPACE", "")) or PUBLISHED_SPACE
     cache = Path(cache_dir) if cache_dir is not None else None
     try:
         found = _within_budget(lambda until: _fetch(space, version, revision, cache, token, until))

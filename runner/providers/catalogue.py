@@ -3,11 +3,11 @@
 Hosts are fixed https addresses. Only `custom` takes the visitor's own address, and `runner.addresses` judges it.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.errors import UserError
 from runner import local_model
 from runner.addresses import check_base_url, hosted
@@ -148,7 +148,7 @@ def hosts() -> Mapping[str, str]:
     if not raw or hosted():
         return {}
     try:
-        found = json.loads(raw)
+        found = read_json(raw, FROM_FILE)
         return {str(k): str(v).rstrip("/") for k, v in found.items() if urlsplit(str(v)).scheme in ("http", "https")}
     except (ValueError, AttributeError):
         raise UserError(f"{HOSTS_SETTING} cannot be read.", "A JSON object from provider id to base URL.") from None

@@ -18,6 +18,11 @@ def error_body(dialect: str, status: int, message: str, code: Any = None) -> dic
     return {"error": {"message": message, "type": "error", "code": code, "param": None}}
 
 
+def spoiled(body: dict[str, Any], step: Step) -> str:
+    """The body as JSON in ASCII, with a step's "spoil" behind its first bracket."""
+    return "{" + step.get("spoil", "") + json.dumps(body)[1:]
+
+
 def openai_body(n: int, model: str, step: Step, text: str, u: dict[str, Any] | None) -> dict[str, Any]:
     """A chat completion."""
     message: dict[str, Any] = {"role": "assistant", "content": step.get("content", text)}
@@ -145,7 +150,7 @@ def anthropic_events(body: dict[str, Any], step: Step) -> bytes:
         events.append({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
                        "usage": {"output_tokens": (usage or {}).get("output_tokens", 0)}})
         events.append({"type": "message_stop"})
-    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events)
+    return b"".join(f"event: {e['type']}\ndata: {spoiled(e, step)}\n\n".encode() for e in events)
 
 
 BODIES = {"openai": openai_body, "responses": responses_body, "anthropic": anthropic_body, "gemini": gemini_body,

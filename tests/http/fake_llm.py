@@ -7,7 +7,7 @@ What a request gets is decided, in this order, by: a step queued for its role (`
 (`fake;status=429;retry_after=2;times=2`), else: a plan for the solver and `true` for the judge.
 A request is the judge's where its model name holds "judge". Keys of a step: delay, status, retry_after, headers, error,
 code, raw (with status_raw), error200, text, reasoning, finish, usage ("none" or {in, out, cached, reasoning, cost, ...}), cut,
-match (only requests whose text holds this), redirect, echo_key and echo_prompt (the error quotes what it got), blocked,
+match (only requests whose text holds this), spoil (put behind the answer's first bracket), redirect, echo_key and echo_prompt (the error quotes what it got), blocked,
 stream_error.
 """
 
@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.http.fake_dialects import BODIES, Step, anthropic_events, error_body
+from tests.http.fake_dialects import BODIES, Step, anthropic_events, error_body, spoiled
 
 ANSWER = "Here is a plan in three stages, with timings, wording for learners and answers."
 
@@ -122,7 +122,8 @@ def respond(state: State, dialect: str, model: str, role: str, step: Step, promp
         headers = {k: str(v) for k, v in step.get("headers", {}).items()}
         if "retry_after" in step:
             headers["retry-after"] = str(step["retry_after"])
-        return JSONResponse(error_body(dialect, status, step.get("error", "scripted error"), step.get("code")), status, headers)
+        body = error_body(dialect, status, step.get("error", "scripted error"), step.get("code"))
+        return Response(spoiled(body, step), status, headers, "application/json")
     if "raw" in step:
         return Response(step["raw"], step.get("status_raw", 200), media_type="application/json")
     if "error200" in step:
@@ -131,15 +132,15 @@ def respond(state: State, dialect: str, model: str, role: str, step: Step, promp
     body = BODIES[dialect](next(state.ids), model, step, text, usage_of(step, text or "", prompt))
     if dialect == "anthropic" and step.get("stream"):
         return Response(anthropic_events(body, step), media_type="text/event-stream")
+    raw = spoiled(body, step).encode()
     if step.get("cut"):
-        raw = json.dumps(body).encode()
 
         async def half() -> Any:
             yield raw[: len(raw) // 2]
             raise ConnectionResetError("scripted cut")
 
         return StreamingResponse(half(), headers={"content-length": str(len(raw))}, media_type="application/json")
-    return JSONResponse(body)
+    return Response(raw, headers=step.get("headers"), media_type="application/json")
 
 
 def build_app() -> Starlette:
