@@ -61,11 +61,12 @@ def default_command(env: Mapping[str, str]) -> list[str]:
 
 
 def minimal_environment(env: Mapping[str, str], home: Path, data: Path) -> dict[str, str]:
-    """What of `env` the engine may have: no provider key, no token, no proxy that carries a password."""
+    """What of `env` the engine may have: no provider key, no token, no address that carries a password."""
     kept = {
         name: value
         for name, value in env.items()
-        if (name in _NAMES or name.startswith(_PREFIXES) or (name.lower() in _PROXIES and "@" not in value))
+        if (name in _NAMES or name.startswith(_PREFIXES) or name.lower() in _PROXIES)
+        and not ("@" in value and ("://" in value or name.lower() in _PROXIES))
         and not any(word in name.upper() for word in _SECRET)
     }
     path = os.pathsep.join(p for p in (str(ROOT), env.get("PYTHONPATH", "")) if p)

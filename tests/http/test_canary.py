@@ -195,6 +195,17 @@ def test_what_inspects_own_flags_give_is_held_to_the_same_rules(url, given):
     assert not runs_in(str(caught.value), KEY, PASSWORD)
 
 
+def test_a_token_in_the_address_of_the_git_remote_stays_out_of_the_log(fake, tmp_path, monkeypatch):
+    # Inspect records the remote of wherever it is started: https://user:token@host/... as many a build server clones.
+    from inspect_ai._eval.task import log
+    from inspect_ai.log import EvalRevision
+
+    monkeypatch.setattr(log, "resolve_revision", lambda: EvalRevision(type="git", origin=f"https://me:{TOKEN}@host.example/a.git", commit="abc"))
+    evaluate(fake, tmp_path, weights=(5,))
+    left = every_byte(tmp_path)
+    assert "https://host.example/a.git" in left and not runs_in(left, TOKEN)
+
+
 def test_the_spec_itself_refuses_a_key_and_does_not_quote_it():
     for config in ({"extra_body": {"x-api-key": KEY}}, {"extra_headers": {"Cookie": KEY}}, {"extra_body": {"l": [{"u": f"http://u:{PASSWORD}@h"}]}}):
         with pytest.raises(UserError) as caught:

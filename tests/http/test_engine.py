@@ -10,6 +10,7 @@ import pytest
 from pipeline.ledger import read_ledger
 from tests.http.engine_kit import Engine, order
 from tests.http.fake_llm import FakeLLM
+from tests.http.test_canary import every_byte, runs_in, said
 
 KEYS = [("canary-a-solver-9f31", "canary-a-judge-77c2"), ("canary-b-solver-5d08", "canary-b-judge-e1b4")]
 
@@ -68,6 +69,21 @@ def test_a_key_that_the_provider_echoes_reaches_no_file_and_no_event(engine, tmp
     assert not in_files(tmp_path, [KEYS[0][0], "9f31"])
     said = str(engine.lines["echo"])
     assert KEYS[0][0] not in said and engine.view("echo").status == "failed" and "key" in engine.view("echo").reason
+
+
+def test_no_part_of_a_key_reaches_a_file_a_line_or_the_engines_own_log(engine, tmp_path):
+    # case R3: the last 16 characters of a key reached the journal, the page and the log
+    solver, judge = "Zk7-canary_solver+9f31/aa07Q==", "pW4-canary.judge~77Qx2Lw90-e"
+    with FakeLLM() as fake:
+        for n, words in enumerate([w for key in (solver, judge) for w in said(key)][::2], 1):
+            step = {"text": f"It is {words}"} if n % 2 else {"status": 400, "error": words}
+            fake.script("solver", {**step, "match": f"lesson {n},"})
+        fake.script("judge", {"text": f"{solver[-16:]}\n\ntrue"}, {"text": f"{judge[5:]}\n\ntrue"})
+        spec, places = order(fake.url, tmp_path, 15, (5,), api_retries=0)
+        engine.start("parts", spec, places, (solver, judge))
+        assert engine.finish("parts") == 0
+    assert not runs_in(every_byte(tmp_path) + str(engine.lines["parts"]), solver, judge)
+    assert engine.view("parts").counts()["scored"] == 8
 
 
 def test_no_request_arrives_later_than_two_seconds_after_a_stop(engine, tmp_path):

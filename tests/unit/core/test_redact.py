@@ -67,10 +67,10 @@ def test_a_long_text_takes_a_few_milliseconds():
     for text in texts:
         best = []
         for _ in range(7):
-            start = time.perf_counter()
+            start = time.process_time()
             assert redact.secrets(text) is text
-            best.append(time.perf_counter() - start)
-        assert min(best) < 0.02, "5 ms on a machine of its own"
+            best.append(time.process_time() - start)
+        assert min(best) < 0.05, "3 to 5 ms on a quiet machine"
 
 
 def test_a_text_made_of_nearly_nothing_but_keys_ends():
