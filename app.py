@@ -46,7 +46,8 @@ def main() -> int:
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         print(f"L2-Bench Live: http://{shown}:{bound.getsockname()[1]}", flush=True)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+            # h11 by name: the other parser hides that a request line held a whole address.
+            app, http="h11", log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
         )
         asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
     except UserError as error:

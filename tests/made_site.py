@@ -21,6 +21,7 @@ from runner.sharing import Meta, key_of
 from tests.made_runs import Made, write_run
 from ui import assets
 from ui.guard import Guard
+from ui.policy import Policy
 from ui.results import routes
 
 IDLE = [sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -59,7 +60,7 @@ def made_app(home: Path, **more: Any) -> Starlette:
         yield
         await service.close()
 
-    app = Starlette(routes=[*assets.routes, *routes(service, **more)], middleware=[Middleware(Guard)], lifespan=life)
+    app = Starlette(routes=[*assets.routes, *routes(service, **more)], middleware=[Middleware(Policy), Middleware(Guard)], lifespan=life)
     app.state.service = service
     return app
 

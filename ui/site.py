@@ -20,7 +20,7 @@ from starlette.middleware import Middleware  # noqa: E402
 from starlette.middleware.cors import CORSMiddleware  # noqa: E402
 from starlette.responses import PlainTextResponse  # noqa: E402
 from starlette.routing import Route  # noqa: E402
-from starlette.types import Receive, Scope, Send  # noqa: E402
+from starlette.types import ASGIApp, Receive, Scope, Send  # noqa: E402
 
 from runner import api  # noqa: E402
 from runner.gate import Gate  # noqa: E402
@@ -29,10 +29,12 @@ from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
-from ui import assets, keys, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui import assets, cookies, keys, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.gated import Gated  # noqa: E402
-from ui.guard import Guard, allowed_hosts  # noqa: E402
+from ui.guard import Guard  # noqa: E402
+from ui.hosts import Answered, Hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
+from ui.policy import Policy  # noqa: E402
 from ui.sources import Sources  # noqa: E402
 from ui.start import Room  # noqa: E402
 from ui.theme import theme  # noqa: E402
@@ -47,33 +49,46 @@ HEAD = "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for na
 )
 
 
+class Site(FastAPI):
+    """The app with what has to stand outside of all, the session's layer and the handler of faults among them."""
+
+    hosts = Hosts()
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """As Starlette's, in our own coat."""
+        return Policy(Answered(cookies.Partitioned(super().build_middleware_stack()), self.hosts))
+
+
 def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     """The app on the data folder `home`, to be given to an ASGI server.
 
     Args:
         service: another service than the real one on `home`, for tests.
     """
+    hosts = Hosts.from_env()
     owner = signin.take_owner_tokens()
     service = service or RunService(home, mirror=owner.mirror)
     gated = Gated(Gate(home), signin.configured())
     vault, lists = Vault(), ModelLists()
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
-    app = FastAPI(
+    app = Site(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         lifespan=_life(service, vault, gated.gate),
         middleware=[
-            Middleware(Guard, hosts=allowed_hosts()),
+            Middleware(Guard, hosts=hosts),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
             Middleware(signin.SignIn, on_out=gated.gate.forget),
         ],
     )
-    signin.attach(app)  # puts the session around all of these
+    app.hosts = hosts
+    offered = signin.attach(app)  # puts the session around all of these
     ours = [
         *assets.routes,
+        *(cookies.routes if offered else ()),
         *keys.routes(ring, OpenRouterOAuth(vault), lists),
         *run_routes.routes(service, ring, lists, gated.places),
         *api.routes(service, visitor.hf_user),
