@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send  # noqa: E402
 from runner import api  # noqa: E402
 from runner.gate import Gate  # noqa: E402
 from runner.local_model import LOCAL  # noqa: E402
+from runner.logins import Logins  # noqa: E402
 from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
@@ -69,19 +70,19 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     owner = signin.take_owner_tokens()
     service = service or RunService(home, mirror=owner.mirror)
     gated = Gated(Gate(home), signin.configured())
-    vault, lists = Vault(), ModelLists()
+    vault, lists, logins = Vault(), ModelLists(), Logins(home)
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
     app = Site(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        lifespan=_life(service, vault, gated.gate),
+        lifespan=_life(service, vault, gated.gate, logins),
         middleware=[
             Middleware(Guard, hosts=hosts),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
-            Middleware(signin.SignIn, on_out=gated.gate.forget),
+            Middleware(signin.SignIn, on_out=gated.gate.forget, on_leave=keys.leaving(ring), logins=logins),
         ],
     )
     app.hosts = hosts
@@ -154,7 +155,7 @@ def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
     return [*downloads.routes(service, visitor.hf_user, gated.may_see_text), *pages]
 
 
-def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
+def _life(service: RunService, vault: Vault, gate: Gate, logins: Logins) -> Any:
     @contextlib.asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         import asyncio
@@ -163,6 +164,7 @@ def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
             while True:
                 await asyncio.sleep(60)
                 vault.sweep()
+                logins.sweep()
                 await asyncio.to_thread(gate.sweep)
 
         await service.open()
