@@ -27,7 +27,7 @@ CAPS = ("max_cost", "max_calls", "max_tokens")
 
 
 def routes(
-    service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}
+    service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]]
 ) -> list[Route]:
     """The routes under /live/.
 

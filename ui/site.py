@@ -149,10 +149,8 @@ def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
     except ImportError as error:
         log.warning("the result pages are missing: %s", error)
         return []
-    pages = found.routes(
-        service, may_see_text=gated.may_see, kept_tasks=gated.kept, sources=room.sources, viewer=visitor.hf_user
-    )
-    return [*downloads.routes(service, visitor.hf_user, gated.may_see_text), *pages]
+    pages = found.routes(service, gated.texts, gated.kept, room.sources, visitor.hf_user)
+    return [*downloads.routes(service, visitor.hf_user, gated.texts), *pages]
 
 
 def _life(service: RunService, vault: Vault, gate: Gate, logins: Logins) -> Any:
