@@ -52,6 +52,7 @@ def main() -> int:
         app = build_app(Path(os.environ.get("L2BENCH_HOME") or "data"))
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
         config = uvicorn.Config(
+            # Its parser is h11, by name: the other one hides that a request line held a whole address.
             app, http=Connection, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
         )
         asyncio.run(_serve(app.state.service, f"http://{shown}:{bound.getsockname()[1]}", uvicorn.Server(config), bound))

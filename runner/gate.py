@@ -253,8 +253,40 @@ def task_source(account: Account | None, state: GateState, hosted: bool, sign_in
     return ("hub" if state.state == "open" else "demo"), state.sentence, "" if state.state == "open" else state.url
 
 
+Kind = Literal["page", "log"]
+
+
+class Texts:
+    """Who may see text: the one place that decides it, for pages and for files. Whatever gives text out asks here.
+
+    Args:
+        gate: asked whether the account's own token opens the gated set. May block.
+        account_of: who is signed in, by the request.
+    """
+
+    def __init__(self, gate: Gate, account_of: Callable[[Any], Account | None]) -> None:
+        self._gate, self._account_of = gate, account_of
+
+    def allow(self, kind: Kind, request: Any, found: Any) -> bool:
+        """Whether the one who asks may see this text of the run behind `found` (a `runner.sharing.Access`).
+
+        Args:
+            kind: "page" is the text of its tasks, answers and judges on a page; "log" is the `.eval`, which is its owner's
+                alone, also where the tasks are the demo's.
+        """
+        account = self._account_of(request) if hosted() else None
+        needed = account is not None and not found.demo and found.text
+        if not may_see(found, account, self._gate.check(account) if needed else None, hosted()):
+            return False
+        return kind == "page" or (found.owner and found.text)
+
+    async def allows(self, kind: Kind, request: Any, found: Any) -> bool:
+        """As `allow`, without blocking."""
+        return await asyncio.to_thread(self.allow, kind, request, found)
+
+
 def may_see(found: Any, account: Account | None, state: GateState | None, hosted: bool) -> bool:
-    """Whether text of a run may be shown (`found`: a `runner.sharing.Access`).
+    """The rule of `Texts`, for a run (`found`: a `runner.sharing.Access`).
 
     The demo's to everyone; on a visitor's own machine everything to who holds the run; gated text on a public host
     only to the account that started the run, and only while its own token still opens the data set.

@@ -16,11 +16,13 @@ from pipeline.report.manifest import write_manifest
 from pipeline.report.view import fold
 from pipeline.spec import Places
 from runner.folded import card
+from runner.gate import Gate, Texts
 from runner.service import RunService
 from runner.sharing import Meta, key_of
 from tests.made_runs import Made, write_run
-from ui import assets
+from ui import assets, signin
 from ui.guard import Guard
+from ui.policy import Policy
 from ui.results import routes
 
 IDLE = [sys.executable, "-c", "import sys; sys.stdin.read()"]
@@ -59,7 +61,8 @@ def made_app(home: Path, **more: Any) -> Starlette:
         yield
         await service.close()
 
-    app = Starlette(routes=[*assets.routes, *routes(service, **more)], middleware=[Middleware(Guard)], lifespan=life)
+    more = {"texts": Texts(Gate(home), signin.account), "kept_tasks": lambda *_: None, **more}
+    app = Starlette(routes=[*assets.routes, *routes(service, **more)], middleware=[Middleware(Policy), Middleware(Guard)], lifespan=life)
     app.state.service = service
     return app
 

@@ -16,9 +16,9 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from pipeline.errors import UserError
+from runner.gate import Texts
 
 Viewer = Callable[[Request], str | None]
-MaySeeText = Callable[[Request, Any], bool]
 
 HEADERS = {
     "Cache-Control": "private, no-store", "X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer",
@@ -36,20 +36,15 @@ AT_ONCE = 2
 KEPT_BYTES = 32 << 20
 
 
-def nobody(_: Request) -> str | None:
-    """The viewer where there is no sign-in."""
-    return None
-
-
-def routes(service: Any, viewer: Viewer = nobody, may_see_text: MaySeeText | None = None) -> list[Route]:
+def routes(service: Any, viewer: Viewer, texts: Texts) -> list[Route]:
     """The download routes.
 
     Args:
         service: the `runner.service.RunService`.
         viewer: tells the Hugging Face user name of a signed-in visitor from the request, or None.
-        may_see_text: a further condition for `run.eval`; the result page's own where none is given.
+        texts: who may see the text of a run, and so take its `run.eval`.
     """
-    room = _Downloads(service, viewer, may_see_text or _page_rule)
+    room = _Downloads(service, viewer, texts)
     return [Route("/r/{rid}/download/{name}", room.download, methods=["GET"])]
 
 
@@ -59,8 +54,8 @@ def not_available() -> Response:
 
 
 class _Downloads:
-    def __init__(self, service: Any, viewer: Viewer, may_see_text: MaySeeText) -> None:
-        self.service, self.viewer, self.may_see_text = service, viewer, may_see_text
+    def __init__(self, service: Any, viewer: Viewer, texts: Texts) -> None:
+        self.service, self.viewer, self.texts = service, viewer, texts
         self.made = _Made()
         self._turns: asyncio.Semaphore | None = None
 
@@ -85,8 +80,7 @@ class _Downloads:
         return Response(data, 200, {**HEADERS, **_attachment(f"{label}-{name}")}, KINDS[name.rsplit(".", 1)[-1]])
 
     async def _log(self, request: Request, found: Any, folder: Path) -> Response:
-        allowed = found.owner and found.text and await asyncio.to_thread(self.may_see_text, request, found) is True
-        path = newest_log(folder) if allowed else None
+        path = newest_log(folder) if await self.texts.allows("log", request, found) else None
         if path is None:
             return not_available()
         return FileResponse(path, 200, {**HEADERS, **_attachment("run.eval")}, "application/octet-stream")
@@ -160,12 +154,6 @@ def _charts(view: Any) -> bytes:
     from ui.charts_file import charts_html
 
     return charts_html(view)
-
-
-def _page_rule(request: Request, found: Any) -> bool:
-    from ui.results.access import may_see_text
-
-    return bool(may_see_text(request, found))
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -4,7 +4,6 @@ Everything it hands out belongs to the visitor who asks, by their own token; not
 (all but `account_html`) ask the Hub now and then and belong in a thread.
 """
 
-import asyncio
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -13,14 +12,14 @@ from urllib.parse import urlencode
 from pipeline.data.records import TaskSet
 from pipeline.errors import UserError
 from runner.addresses import hosted
-from runner.gate import LOGIN, Account, Gate, may_see, task_source
+from runner.gate import LOGIN, Account, Gate, Texts, task_source
 from runner.gated_counts import public_counts
 from ui import signin
 from ui.query import home_query
 from ui.sources import Offer
 from ui.words import say
 
-TROUBLES = ("refused", "failed", "unreachable")
+TROUBLES = ("refused", "failed", "unreachable", "blocked")
 
 
 class Gated:
@@ -28,10 +27,14 @@ class Gated:
 
     Args:
         offered: whether this host has a sign-in.
+
+    Attributes:
+        texts: who may see text.
     """
 
     def __init__(self, gate: Gate, offered: bool) -> None:
         self.gate, self.offered = gate, offered
+        self.texts = Texts(gate, signin.account)
 
     def kinds(self) -> list[str]:
         """The sources of a hosted page."""
@@ -83,10 +86,6 @@ class Gated:
             raise UserError(state.sentence, "", f"See {state.url}")
         return {"cache_dir": self.gate.cache_dir(account)}
 
-    async def may_see(self, request: Any, found: Any) -> bool:
-        """As `may_see_text`, without blocking."""
-        return await asyncio.to_thread(self.may_see_text, request, found)
-
     def kept(self, request: Any, digest: str) -> TaskSet | None:
         """The visitor's own copy of the full set, where it is the one with this digest."""
         account = signin.account(request)
@@ -95,12 +94,6 @@ class Gated:
         except UserError:
             return None
         return tasks if tasks and tasks.source.digest == digest else None
-
-    def may_see_text(self, request: Any, found: Any) -> bool:
-        """Whether the one who asks may see the text of the run behind `found` (a `runner.sharing.Access`)."""
-        account = signin.account(request) if hosted() else None
-        needed = account is not None and not found.demo and found.text
-        return may_see(found, account, self.gate.check(account) if needed else None, hosted())
 
 
 def _with(offer: Offer, why: str, url: str) -> Offer:
@@ -117,12 +110,18 @@ def account_html(request: Any, w: Mapping[str, str]) -> str:
     said = f'<p class="note bad" role="status">{escape(w[f"signin_{trouble}"])}</p>' if trouble in TROUBLES else ""
     found = signin.account(request)
     if found is None:
-        line = f'<a class="button" id="sign-in" href="{LOGIN}?{escape(here)}">{escape(w["sign_in"])}</a>'
+        line = f'<a class="button" id="sign-in" href="{LOGIN}?{escape(here)}">{escape(w["sign_in"])}</a>' + own_tab(w)
     else:
         name = escape(say(dict(w), "signed_in_as", name=found.name))
         out = f'<a id="sign-out" href="{signin.LOGOUT}?{escape(here)}">{escape(w["sign_out"])}</a>'
         line = f'<span id="signed-in">{name}</span> {out}'
     return f'<div class="l2"><p class="row account">{line}</p>{said}</div>'
+
+
+def own_tab(w: Mapping[str, str]) -> str:
+    """The way out of a frame, and what is said where its browser keeps no cookie; the page's script shows them there."""
+    return (f' <a class="own-tab" href="/" target="_blank" rel="noopener">{escape(w["own_tab"])}</a>'
+            f' <span class="no-cookie" role="status">{escape(w["signin_blocked"])}</span>')
 
 
 def source_html(offer: Offer, w: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui import policy
 from ui.query import HOME, Query
 from ui.results.frame import Page
 from ui.words import pick_language, words
@@ -92,6 +93,7 @@ class _Mending:
         if whole:
             headers["content-length"] = str(len(whole))
         headers["cache-control"] = "no-cache"
+        headers[policy.HEADER] = policy.for_gradio(whole)
         await self.send({**start, "headers": headers.raw})
         await self.send({"type": "http.response.body", "body": whole})
 

@@ -6,6 +6,7 @@ Answers hold the provider, the last four characters and the minutes left; no han
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
@@ -70,6 +71,12 @@ class KeyRing:
             handle = self._rings.get(session, {}).pop((role, provider_id), None)
         return bool(handle) and self.vault.forget(str(handle), session)
 
+    def forget_session(self, session: str) -> int:
+        """Drop every key of a session at once; how many there were."""
+        with self._lock:
+            self._rings.pop(session, None)
+        return self.vault.forget_session(session) if session else 0
+
     def describe(self, session: str) -> dict[str, dict[str, Any]]:
         """What the page may show, by `role/provider`."""
         with self._lock:
@@ -86,6 +93,17 @@ class KeyRing:
     def _handle(self, session: str, role: str, provider_id: str) -> str | None:
         with self._lock:
             return self._rings.get(session, {}).get((role, provider_id))
+
+
+def leaving(ring: KeyRing) -> Callable[[Mapping[str, str], Response], None]:
+    """What a sign-out does with the keys of the browser that signs out: they are forgotten, and the next visitor of the
+    same browser has another session, so that a copy of the old cookie opens nothing."""
+
+    def leave(cookies: Mapping[str, str], answer: Response) -> None:
+        ring.forget_session(session_of(cookies))
+        ensure_session({}, answer)
+
+    return leave
 
 
 def public_catalogue() -> dict[str, dict[str, Any]]:

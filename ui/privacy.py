@@ -12,21 +12,23 @@ from ui.results.frame import Page
 QUESTIONS: tuple[tuple[str, str], ...] = (
     (
         "Your API key",
-        "A key that you type goes once, over this page's own connection, into the memory of the server. It is kept there for "
-        "an hour after its last use, or until you press Forget key. The process that runs your evaluation gets it through a "
-        "pipe and forgets it when the run ends. It is sent to its own provider and to nobody else. It is never written to a "
-        "file, a log, a link, a result or your browser's storage. When the server restarts, all keys are gone; to go on with "
-        "a run you enter the key again.",
+        "A key that you type goes once, over this page's own connection, into the memory of the server. It is kept there for an "
+        "hour after its last use, or until you press Forget key or sign out. The process that runs your evaluation gets it "
+        "through a pipe and forgets it when the run ends. It is sent to its own provider and to nobody else. It is never "
+        "written to a file, a log, a link, a result or your browser's storage. When the server restarts, all keys are gone; to "
+        "go on with a run you enter the key again.",
     ),
     (
         "Your Hugging Face sign-in",
         "Signing in is optional. It is used for three things: to check that you have accepted the terms of the gated dataset "
         "and read it with your own access; to call Hugging Face's Inference Providers on your own account where you choose "
         "them; and to tell that a run is yours. The token stands with your user name in a signed cookie in your browser, until "
-        "you sign out and for 14 days at most, and is not stored on the server; it ends by itself after some hours. The process "
-        "of a run that needs it holds it in memory until the run ends. Of your account only a salted digest is kept beside your "
-        "runs. The dataset is copied to a cache that is yours alone; it is deleted when you sign out (some minutes later "
-        "where a run is just reading it), an hour after you last used it, when your sign-in ends, and when the server restarts.",
+        "you sign out and for 14 days at most, and is not stored on the server; it ends by itself after some hours. After you "
+        "sign out, no copy of that cookie works: the server keeps a digest of the sign-in's random id until the token ends. The "
+        "process of a run that needs it holds it in memory until the run ends. Of your account only a salted digest is kept "
+        "beside your runs. The dataset is copied to a cache that is yours alone; it is deleted when you sign out (some minutes "
+        "later where a run is just reading it), an hour after you last used it, when your sign-in ends, and when the server "
+        "restarts.",
     ),
     (
         "What a run leaves behind",

@@ -29,7 +29,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
 
 
 def routes(
-    service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]] = lambda *_: {}
+    service: RunService, ring: KeyRing, lists: ModelLists, places: Callable[[Request, str], dict[str, Any]]
 ) -> list[Route]:
     """The routes under /live/.
 

@@ -21,21 +21,24 @@ from starlette.middleware import Middleware  # noqa: E402
 from starlette.middleware.cors import CORSMiddleware  # noqa: E402
 from starlette.responses import PlainTextResponse  # noqa: E402
 from starlette.routing import Route  # noqa: E402
-from starlette.types import Receive, Scope, Send  # noqa: E402
+from starlette.types import ASGIApp, Receive, Scope, Send  # noqa: E402
 
 from runner import api  # noqa: E402
 from runner.gate import Gate  # noqa: E402
 from runner.local_model import LOCAL  # noqa: E402
+from runner.logins import Logins  # noqa: E402
 from runner.openrouter_oauth import OpenRouterOAuth  # noqa: E402
 from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
-from ui import assets, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui import assets, cookies, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.address import Address  # noqa: E402
 from ui.fair import Fair  # noqa: E402
 from ui.gated import Gated  # noqa: E402
-from ui.guard import Guard, allowed_hosts  # noqa: E402
+from ui.guard import Guard  # noqa: E402
+from ui.hosts import Answered, Hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
+from ui.policy import Policy  # noqa: E402
 from ui.sources import Sources  # noqa: E402
 from ui.start import Room  # noqa: E402
 from ui.theme import theme  # noqa: E402
@@ -51,35 +54,48 @@ HEAD = "".join(f'<link rel="stylesheet" href="/static/style/{name}.css">' for na
 )
 
 
+class Site(FastAPI):
+    """The app with what has to stand outside of all, the session's layer and the handler of faults among them."""
+
+    hosts = Hosts()
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """As Starlette's, in our own coat."""
+        return Policy(Answered(cookies.Partitioned(super().build_middleware_stack()), self.hosts))
+
+
 def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     """The app on the data folder `home`, to be given to an ASGI server.
 
     Args:
         service: another service than the real one on `home`, for tests.
     """
+    hosts = Hosts.from_env()
     owner = signin.take_owner_tokens()
     service = service or RunService(home, mirror=owner.mirror)
     gated = Gated(Gate(home), signin.configured())
-    vault, lists = Vault(), ModelLists()
+    vault, lists, logins = Vault(), ModelLists(), Logins(home)
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
-    app: FastAPI = FastAPI(
+    app: Site = Site(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        lifespan=_life(service, vault, gated.gate),
+        lifespan=_life(service, vault, gated.gate, logins),
         middleware=[
-            Middleware(Guard, hosts=allowed_hosts()),
+            Middleware(Guard, hosts=hosts),
             Middleware(Address),
             Middleware(Fair, limits=service.limits, sessions=lambda: app.state.sessions),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
-            Middleware(signin.SignIn, on_out=gated.gate.forget),
+            Middleware(signin.SignIn, on_out=gated.gate.forget, on_leave=keys.leaving(ring), logins=logins),
         ],
     )
-    signin.attach(app)  # puts the session around all of these
+    app.hosts = hosts
+    offered = signin.attach(app)  # puts the session around all of these
     ours = [
         *assets.routes,
+        *(cookies.routes if offered else ()),
         *keys.routes(ring, OpenRouterOAuth(vault), lists),
         *run_routes.routes(service, ring, lists, gated.places),
         *api.routes(service, visitor.hf_user, visitor.counted_as),
@@ -130,13 +146,11 @@ def _results(service: RunService, room: Room, gated: Gated) -> list[Any]:
     except ImportError as error:
         log.warning("the result pages are missing: %s", error)
         return []
-    pages = found.routes(
-        service, may_see_text=gated.may_see, kept_tasks=gated.kept, sources=room.sources, viewer=visitor.hf_user
-    )
-    return [*downloads.routes(service, visitor.hf_user, gated.may_see_text), *pages]
+    pages = found.routes(service, gated.texts, gated.kept, room.sources, visitor.hf_user)
+    return [*downloads.routes(service, visitor.hf_user, gated.texts), *pages]
 
 
-def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
+def _life(service: RunService, vault: Vault, gate: Gate, logins: Logins) -> Any:
     @contextlib.asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         # One visitor's requests hold a few threads at most; there are enough for the journals of running runs beside them.
@@ -146,6 +160,7 @@ def _life(service: RunService, vault: Vault, gate: Gate) -> Any:
             while True:
                 await asyncio.sleep(60)
                 vault.sweep()
+                logins.sweep()
                 await asyncio.to_thread(gate.sweep)
 
         await service.open()

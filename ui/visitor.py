@@ -14,6 +14,7 @@ from runner.addresses import hosted
 from runner.sharing import Owner
 from runner.visitors import visitor_of
 from ui import signin
+from ui.cookies import FRAMED
 
 COOKIE = "l2_session"
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32,64}")
@@ -34,7 +35,7 @@ def ensure_session(cookies: Mapping[str, str], response: Response) -> str:
     if found:
         return found
     new = secrets.token_urlsafe(32)
-    more = "SameSite=None; Secure; Partitioned" if hosted() else "SameSite=Lax"
+    more = FRAMED if hosted() else "SameSite=Lax"
     response.headers.append("set-cookie", f"{COOKIE}={new}; Path=/; HttpOnly; {more}")
     return new
 

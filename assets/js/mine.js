@@ -1,19 +1,12 @@
-// "My runs": the secret ids of this browser's runs, in localStorage and nowhere else. Never a key.
+// "My runs": the secret ids of this browser's runs, kept in this browser and nowhere else. Never a key.
 import { carried, el, fill, words } from "./words.js";
 import { moment, points, NONE } from "./format.js";
+import { read, write } from "./shelf.js";
 
-const STORE = "l2bench-runs", MOST = 6;
+const MOST = 6;
 
-export function mine() {
-  try {
-    const rows = JSON.parse(localStorage.getItem(STORE) || "[]");
-    return Array.isArray(rows) ? rows.filter((r) => typeof r?.id === "string") : [];
-  } catch { return []; }
-}
-
-function keep(rows) {
-  try { localStorage.setItem(STORE, JSON.stringify(rows.slice(0, 200))); } catch { /* storage is off: the link still works */ }
-}
+export const mine = () => read().filter((r) => typeof r?.id === "string");
+const keep = (rows) => write(rows.slice(0, 200));
 
 export function remember({ id, title, started }) {
   keep([{ id, title, started: Math.round(started) }, ...mine().filter((r) => r.id !== id)]);

@@ -1,6 +1,7 @@
 // The page around Gradio: words of the visitor's language in our own HTML, and the way from a started run to its live view.
 import { carried, fill, language, words } from "./words.js";
 import { current } from "./live.js";
+import "./signin.js";
 
 async function translate() {
   document.documentElement.lang = language();

@@ -30,6 +30,7 @@ class FakeOpenID:
         life: seconds that a token lives.
         organisations: how many each account belongs to; many of them make an id token larger than a cookie.
         down: every answer is 500 while true.
+        front: where browsers reach the consent page, if not at `url`.
         authorize, log: queries of the consent page, and paths of all requests.
     """
 
@@ -40,7 +41,7 @@ class FakeOpenID:
         self.log: list[str] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.key = RSAKey.generate_key(2048, {"kid": "k1", "use": "sig", "alg": "RS256"})
-        self.url = ""
+        self.url = self.front = ""
 
     def environ(self, space: str = "me/l2-bench-live") -> dict[str, str]:
         """What a Space with sign-in has in its environment, with this provider."""
@@ -92,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.openid.down:
             self._json({}, 500)
         elif url.path == "/.well-known/openid-configuration":
-            self._json(_discovery(self.openid.url))
+            self._json(_discovery(self.openid.url, self.openid.front))
         elif url.path == "/oauth/jwks":
             self._json({"keys": [self.openid.key.as_dict(private=False)]})
         elif url.path == "/oauth/authorize":
@@ -146,8 +147,8 @@ def _link(name: str, query: dict[str, str]) -> str:
     return f'<p><a id="{escape(name)}" href="/oauth/answer?{escape(urlencode(query))}">{escape(name)}</a></p>'
 
 
-def _discovery(url: str) -> dict[str, Any]:
-    return {"issuer": url, "authorization_endpoint": f"{url}/oauth/authorize", "token_endpoint": f"{url}/oauth/token",
+def _discovery(url: str, front: str) -> dict[str, Any]:
+    return {"issuer": url, "authorization_endpoint": f"{front or url}/oauth/authorize", "token_endpoint": f"{url}/oauth/token",
             "userinfo_endpoint": f"{url}/oauth/userinfo", "jwks_uri": f"{url}/oauth/jwks", "response_types_supported": ["code"],
             "id_token_signing_alg_values_supported": ["RS256"], "subject_types_supported": ["public"],
             "token_endpoint_auth_methods_supported": ["client_secret_basic"]}

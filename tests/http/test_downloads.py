@@ -18,6 +18,7 @@ from pipeline.report.export.source import run_from_folder
 from pipeline.report.manifest import write_manifest
 from pipeline.spec import Places
 from pipeline.verify import verify
+from runner.gate import Texts
 from runner.service import RunService
 from runner.sharing import Meta, key_of, owner_digest
 from tests.http.runner_kit import served, service
@@ -43,6 +44,16 @@ def place(made: RunService, changes: dict[str, Any], source: str = "demo", owner
     return folder
 
 
+class Allowed(Texts):
+    """The rule with a gate that is open or shut."""
+
+    def __init__(self, text: bool) -> None:
+        self.text = text
+
+    def allow(self, kind: Any, request: Any, found: Any) -> bool:
+        return self.text and bool(found.owner and found.text)
+
+
 def with_run(home: Path, use: Callable[[RunService, httpx.AsyncClient], Awaitable[None]], source: str = "demo", owner: str = "",
              text: bool = True, **changes: Any) -> None:
     """Serve the downloads of one made run and use them."""
@@ -50,7 +61,7 @@ def with_run(home: Path, use: Callable[[RunService, httpx.AsyncClient], Awaitabl
     async def go() -> None:
         async with service(home) as made:
             place(made, {"tasks": 10, **changes}, source, owner)
-            routes = downloads.routes(made, lambda r: r.headers.get("x-test-user"), lambda *_: text)
+            routes = downloads.routes(made, lambda r: r.headers.get("x-test-user"), Allowed(text))
             async with served(Starlette(routes=routes)) as client:
                 await use(made, client)
 

@@ -1,7 +1,7 @@
-"""Who may see text on a result page, and the texts themselves. The one place that decides it for the pages.
+"""The texts of a run's tasks for its page. Never decides who may see them: that is `runner.gate.Texts`.
 
-The demo's text is free. Gated text is shown only to the run's owner, and on a hosted server only out of the copy that
-their own token has opened: nobody's token but theirs is ever used for it.
+On a hosted server gated text comes only out of the copy that the visitor's own token has opened: nobody's token but
+theirs is ever used for it.
 """
 
 from collections import OrderedDict
@@ -23,18 +23,9 @@ KEPT = 4
 _tasks: OrderedDict[str, dict[str, Task]] = OrderedDict()
 
 
-def may_see_text(request: Request, found: Any) -> bool:
-    """Whether the one who asks may see task, answer and judge text of the run behind `found` (a `runner.sharing.Access`)."""
-    if found.demo:
-        return True
-    if not found.text:
-        return False
-    return found.meta.source != "hub" or not hosted() or token_of(request) is not None
-
-
 def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str],
-             kept: KeptTasks | None = None) -> dict[str, Task] | None:
-    """The run's tasks with their text, by key. Check `may_see_text` first; may take seconds, so call it in a thread.
+             kept: KeptTasks) -> dict[str, Task] | None:
+    """The run's tasks with their text, by key. Ask `Texts` first; may take seconds, so call it in a thread.
 
     None where the data cannot be had, is no longer the run's, or the viewer's token does not open it.
     """
@@ -43,7 +34,7 @@ def tasks_of(request: Request, found: Any, view: RunView, places: dict[str, str]
     source = found.meta.source
     token = token_of(request) if source == "hub" else None
     if source == "hub" and hosted():
-        own = kept(request, view.data.digest if view.data else "") if kept and token else None
+        own = kept(request, view.data.digest if view.data else "") if token else None
         return own.by_key() if own else None
     key = f"{source}-{view.data.digest if view.data else ''}" if source == "demo" else found.key
     if source != "hub" and key in _tasks:

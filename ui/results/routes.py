@@ -1,31 +1,31 @@
 """The routes of the server-rendered pages. Evaluates nothing, stores nothing; a run is asked of the service each time."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
 from starlette.routing import Route
 
+from runner.gate import Texts
 from ui import compare, explore, gallery
-from ui.results.access import may_see_text as may_see_text_by_default
+from ui.results.access import KeptTasks
 from ui.results.run_page import RunPage
 from ui.visitor import hf_user
 
 
-def routes(service: Any, may_see_text: Callable[[Request, Any], bool | Awaitable[bool]] | None = None, sources: Any = None,
-           kept_tasks: Callable[[Request, str], Any] | None = None,
+def routes(service: Any, texts: Texts, kept_tasks: KeptTasks, sources: Any = None,
            viewer: Callable[[Request], str | None] = hf_user) -> list[Route]:
     """All routes of this package.
 
     Args:
         service: a `runner.service.RunService`.
-        may_see_text: whether the visitor may see the text of a run, given its `runner.sharing.Access`; may be async.
-        kept_tasks: (request, digest) -> the visitor's own copy of the gated `TaskSet`, or None; where it is given, gated
+        texts: who may see the text of a run.
+        kept_tasks: (request, digest) -> the visitor's own copy of the gated `TaskSet`, or None; on a hosted page gated
             text comes from there alone. May block.
         sources: a `ui.sources.Sources` for the explore page; None means the demo tasks alone.
         viewer: Hugging Face user name of the one who asks, or None.
     """
-    run = RunPage(service, may_see_text or may_see_text_by_default, viewer, kept_tasks)
+    run = RunPage(service, texts, viewer, kept_tasks)
     runs, listed, tasks = compare.Compare(service, viewer), gallery.Gallery(service), explore.Explore(sources)
     return [
         Route("/r/{rid}", run.page), Route("/r/{rid}/card.png", run.card), Route("/r/{rid}/charts.json", run.charts),

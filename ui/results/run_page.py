@@ -1,10 +1,9 @@
-"""`/r/ID`: one run's page, its card and its owner's controls. Text is shown only where `may_see_text` says so.
+"""`/r/ID`: one run's page, its card and its owner's controls. Text is shown only where `runner.gate.Texts` says so.
 
 Revoked, expired, deleted and never existing runs get one and the same answer.
 """
 
 import asyncio
-import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from pipeline.report.figures import Summary
 from pipeline.report.texts import TaskTexts, task_texts
 from pipeline.report.view import RunView
 from runner.addresses import hosted
+from runner.gate import Texts
 from runner.requests import form_fields
 from ui.query import NUMBER, Name, Names, one_of
 from ui.results import access, card
@@ -55,7 +55,7 @@ class RunPage:
 
     Args:
         service: a `runner.service.RunService`.
-        may_see_text: (request, access) -> whether texts are shown.
+        texts: who may see the text of a run.
         viewer: request -> Hugging Face user name, or None.
         kept_tasks: see `ui.results.routes`.
     """
@@ -63,11 +63,11 @@ class RunPage:
     def __init__(
         self,
         service: Any,
-        may_see_text: Callable[[Request, Any], bool | Awaitable[bool]],
+        texts: Texts,
         viewer: Callable[[Request], str | None],
-        kept_tasks: access.KeptTasks | None = None,
+        kept_tasks: access.KeptTasks,
     ) -> None:
-        self.service, self.may_see_text, self.viewer, self.kept_tasks = service, may_see_text, viewer, kept_tasks
+        self.service, self.texts, self.viewer, self.kept_tasks = service, texts, viewer, kept_tasks
 
     async def page(self, request: Request) -> Response:
         """The whole page, or with `?part=` one piece of it for the page's script."""
@@ -80,14 +80,10 @@ class RunPage:
             {"open": [task.key for task in view.tasks], "competency": {task.competency for task in view.tasks}}
         )
         part = page.query.get("part")
-        show_text = await self._may_see(request, found)
+        show_text, take_log = [await self.texts.allows(kind, request, found) for kind in ("page", "log")]
         loaded = await asyncio.to_thread(self._texts, page, found, view) if show_text and part != "top" else (None, {})
-        values = await asyncio.to_thread(self._values, page, found, view, summary, *loaded, show_text)
+        values = await asyncio.to_thread(self._values, page, found, view, summary, *loaded, show_text, take_log)
         return await page.answer(PARTS.get(part, "run.html"), **values)
-
-    async def _may_see(self, request: Request, found: Any) -> bool:
-        answer = self.may_see_text(request, found)
-        return bool(await answer if inspect.isawaitable(answer) else answer)
 
     async def _open(self, request: Request) -> tuple[Any, RunView, Summary] | None:
         rid, user = request.path_params["rid"], self.viewer(request)
@@ -121,6 +117,7 @@ class RunPage:
         tasks: dict[str, Task] | None,
         texts: dict[int, TaskTexts],
         show_text: bool,
+        take_log: bool,
     ) -> dict[str, Any]:
         t, query = page.t, page.query
         wanted, rows = Wanted.of(query), task_rows(view)
@@ -142,6 +139,7 @@ class RunPage:
             "texts": texts,
             "described": described,
             "show_text": show_text,
+            "take_log": take_log,
             "tasks_missing": tasks is None,
             "competencies": sorted({r.competency for r in rows}),
             "outcomes": [k for k, n in view.counts().items() if n],

@@ -50,7 +50,7 @@ def client(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch, **fields: str)
 
     if fields:
         ring.put("me", "solver", provider(fields.pop("of")), fields)
-    return TestClient(Starlette(routes=run_routes.routes(service, ring, Lists()))), service  # type: ignore[arg-type]
+    return TestClient(Starlette(routes=run_routes.routes(service, ring, Lists(), lambda *_: {}))), service  # type: ignore[arg-type]
 
 
 def test_the_price_that_only_the_providers_list_knows_is_there_when_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
