@@ -108,7 +108,7 @@ def test_json_that_our_reader_refuses_is_a_400_with_a_sentence(site: Site, body:
 ])
 def test_a_form_in_any_encoding_is_no_error_of_ours(site: Site, kind: str) -> None:
     # Starlette decodes a field in the encoding that the sender names: punycode gave a 500, unicode_escape half a character.
-    part = b'--b\r\nContent-Disposition: form-data; name="level"\r\n\r\n\\ud83d\xff\r\n--b--\r\n'
+    part = b'--b\r\nContent-Disposition: form-data; name="level"\r\n\r\n\\ud83d\r\n--b--\r\n'
     for body in (part, b"level=%ff%00%ed%a0%bd&days=nan&source=%00", b"&".join(b"a=%d" % n for n in range(2000)), b"\xff\xfe\x00", b"level=public&days=1e999"):
         for path in (f"/r/{secret('a')}/share", f"/r/{secret('a')}/delete", "/explore/estimate"):
             status, answer = site.ask("POST", path, body, content_type=kind)

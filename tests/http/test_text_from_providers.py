@@ -151,7 +151,8 @@ def test_a_stream_that_cannot_be_read_is_unreadable_too(fake: FakeLLM, tmp_path:
     judge = ModelSpec(model=v.judge, config={"reasoning_tokens": 1024}, base_url=fake.url)
     done = evaluate(fake, tmp_path, solver=streamed, judge=judge, weights=(1,), api_retries=1, count=len(REFUSED))
     assert fake.received("solver")[0]["body"].get("stream") and done.view.counts()["scored"] == len(REFUSED)
-    assert [e.fault for e in done.ledger if e.id.role == "solver" and e.id.task == "1"] == ["bad_answer", ""]
+    for n in range(1, len(REFUSED) + 1):
+        assert [e.fault for e in done.ledger if e.id.role == "solver" and e.id.task == str(n)] == ["bad_answer", ""], n
 
 
 def test_odd_text_in_a_stream_is_made_safe(fake: FakeLLM, tmp_path: Any) -> None:
