@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from pipeline.ledger import Entry, to_data
 from pipeline.report.view import RunView
 from pipeline.spec import Credentials, RunSpec
 from runner import sharing
+from runner.disk import Disk, spare
 from runner.folded import Cache, Folded, card
 from runner.gate import refuse_ungated
 from runner.host import Host
@@ -57,6 +57,7 @@ class RunService:
         self.limits = limits or Limits.from_env(os.environ)
         self._command, self._mirror = engine_command, mirror
         self._admission = {demo: Admission(self.limits, demo) for demo in (False, True)}
+        self._disk = Disk(self.home, self.limits.free_mb)
         self._cache = Cache()
         self._loading: dict[str, asyncio.Lock] = {}
         self._summaries = Summaries()
@@ -131,6 +132,7 @@ class RunService:
         credentials.stay_out_of(spec)
         refuse_ungated(spec, credentials, owner.hf_user, places_extra)
         self.limits.check_size(spec)
+        await self._make_room()
         self._check_start(owner, spec)
         secret, digest = sharing.new_secret(), sharing.owner_digest(self.store.salt, owner.hf_user)
         folded = Folded()
@@ -342,15 +344,15 @@ class RunService:
             self.limits.check_tasks(spec, min(spec.sample_limit or available, available) * spec.epochs)
 
     def _check_start(self, owner: Owner, spec: RunSpec) -> None:
-        free = shutil.disk_usage(self.home).free >> 20
-        if self.limits.free_mb and free < self.limits.free_mb:
-            raise UserError(
-                "The server's disk is nearly full.",
-                f"{self.limits.free_mb} MB must be free to start a run.",
-                "Tell the owner of this Space.",
-            )
+        self._disk.check()
         demo = is_demo(spec)
         self._admission[demo].admit(owner.names, self.host.behind(demo), time.time())
+
+    async def _make_room(self) -> None:
+        for meta in spare(self.store.metas.values(), self.host.live, time.time()) if self._disk.full() else ():
+            await self._delete(meta)
+            if not self._disk.full():
+                return
 
     def _settled(self, run: LiveRun) -> None:
         if run.key in self.store.metas:

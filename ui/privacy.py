@@ -59,8 +59,8 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
     (
         "What the host sees",
         "The server keeps no access log. To hold the limits per visitor it keeps your network address (of an IPv6 address the "
-        "first half) in memory for an hour, and as long as a run or a key of yours is held. Hugging Face, which hosts public "
-        "copies, has its own privacy policy.",
+        "first half) in memory for an hour, and as long as a run or a key of yours is held. Hugging Face, "
+        "which hosts public copies, has its own privacy policy.",
     ),
 )
 

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -356,6 +357,28 @@ def test_demo_runs_and_keyed_runs_never_take_each_others_slots_or_starts(tmp_pat
             await s.start(mixed, key(), owner=two)
             with pytest.raises(UserError, match="2 runs are going on"):
                 await s.start(keyed, key(), owner=Owner(visitor="192.0.2.3"))
+
+    asyncio.run(go())
+
+
+def test_free_demo_runs_never_leave_the_disk_full_for_paid_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Anyone may make any number of demo runs; once they had filled the disk, nobody could start a run.
+    async def go() -> None:
+        async with service(tmp_path, Limits(free_mb=100)) as s:
+            demo = RunSpec(solver=ModelSpec(model="demo/strong", config={"tasks": 1}), judge=ModelSpec(model="demo/judge"))
+            old, shared = [await s.start(demo, key()) for _ in range(2)]
+            paid = await s.start(spec(tasks=1), key())
+            for rid in (old, shared, paid):
+                await ended(s, rid)
+            await s.share(shared, "listed")
+            full = lambda _: SimpleNamespace(free=0 if s.get(old) else 1 << 40)  # noqa: E731
+            monkeypatch.setattr("runner.disk.shutil.disk_usage", full)
+            again = await s.start(spec(tasks=1), key())
+            assert s.get(old) is None and s.get(shared) and s.get(paid) and s.get(again)
+            monkeypatch.setattr("runner.disk.shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+            with pytest.raises(UserError, match="nearly full"):
+                await s.start(spec(tasks=1), key())
+            assert s.get(shared) and s.get(paid)
 
     asyncio.run(go())
 
