@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from runner.addresses import hosted
 from runner.gate import Account
 from runner.mirror import Mirror
+from ui.clean_start import settings
 
 NEEDED = ("OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
 SCOPES = ("openid", "profile", "gated-repos", "inference-api")
@@ -30,8 +31,9 @@ KEPT_INFO = ("sub", "name", "preferred_username")
 log = logging.getLogger(__name__)
 
 
-def configured(environ: Mapping[str, str] = os.environ) -> bool:
+def configured(environ: Mapping[str, str] | None = None) -> bool:
     """Whether this host offers a sign-in: a Space with all four OAuth settings."""
+    environ = settings() if environ is None else environ
     return bool(environ.get("SPACE_ID", "").strip()) and all(environ.get(name, "").strip() for name in NEEDED)
 
 
@@ -42,7 +44,8 @@ class Owner:
         mirror: the results repo with its token, or None.
     """
 
-    def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: MutableMapping[str, str] | None = None) -> None:
+        environ = settings() if environ is None else environ
         self.mirror = Mirror.from_env(environ)
         found = [environ.pop(name, "").strip() for name in OWNERS]
         self._token = "" if hosted() else (found[0] or found[1])
@@ -97,8 +100,9 @@ def account(request: Any) -> Account | None:
     return Account(str(user.get("sub") or name), name, token, expires)
 
 
-def attach(app: Any, environ: Mapping[str, str] = os.environ) -> bool:
+def attach(app: Any, environ: Mapping[str, str] | None = None) -> bool:
     """Add Gradio's sign-in routes and the signed session to the app. Whether there is a sign-in now."""
+    environ = settings() if environ is None else environ
     if not configured(environ):
         return False
     from gradio import oauth

@@ -29,6 +29,7 @@ from runner.providers.models import ModelLists  # noqa: E402
 from runner.service import RunService  # noqa: E402
 from runner.vault import Vault  # noqa: E402
 from ui import assets, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
+from ui.farewell import Farewell, Going  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard, allowed_hosts  # noqa: E402
 from ui.index import Index  # noqa: E402
@@ -58,12 +59,14 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     vault, lists = Vault(), ModelLists()
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
+    going = Going()
     app = FastAPI(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         lifespan=_life(service, vault, gated.gate),
         middleware=[
+            Middleware(Farewell, going=going),
             Middleware(Guard, hosts=allowed_hosts()),
             Middleware(CORSMiddleware, allow_origins=[]),
             Middleware(Index),
@@ -80,7 +83,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
         *_results(service, room, gated),
     ]
     app.router.routes += [*ours, *_wrong_methods(ours)]
-    app.state.service, app.state.room, app.state.gated = service, room, gated
+    app.state.service, app.state.room, app.state.gated, app.state.going = service, room, gated, going
     return _with_gradio(app, room)
 
 

@@ -74,10 +74,12 @@ class Live {
   listen() {
     if (!this.id || this.source || document.hidden || this.over) return;
     this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`);
-    this.source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
+    this.told = false;  // the server's last word stands until it is heard again
+    this.source.onmessage = (e) => { this.told = false; this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
     this.final = null;
     this.source.addEventListener("done", () => { this.over = true; this.close(); this.settle(this.id); });
-    this.source.onerror = () => this.problem(say(this.w, "live_reconnecting"));
+    this.source.addEventListener("bye", (e) => { this.told = true; this.problem(JSON.parse(e.data)); });
+    this.source.onerror = () => { if (!this.told) this.problem(say(this.w, "live_reconnecting")); };
   }
 
   // What has ended shows the figures of the result page, whose intervals are resampled.
