@@ -177,7 +177,8 @@ class EngineLink:
         try:
             await self.ensure()
         except (UserError, OSError) as error:
-            log.error("the engine did not start: %s", error)
+            if not self._closing:  # else it was ended while it was loading
+                log.error("the engine did not start: %s", error)
 
     async def _start(self) -> None:
         if self._closing:

@@ -25,4 +25,7 @@ def serve(home: Path, bound: socket.socket) -> None:
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=PATIENCE, proxy_headers=False
     )
-    asyncio.run(Server(config, app.state.going).serve(sockets=[bound]))
+    # Not asyncio.run: at the end it would wait for every thread, such as one that waits for a download.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(Server(config, app.state.going).serve(sockets=[bound]))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -158,19 +159,30 @@ def test_no_process_was_started_with_a_secret_and_ctrl_c_ends_all_in_a_line(tmp_
         assert no_longer(found) and took < 2.5
 
 
-def test_sigterm_ends_gradios_streams_with_a_last_word_while_the_engine_still_loads(tmp_path: Path) -> None:
+def test_sigterm_ends_gradios_streams_with_a_last_word_whatever_still_waits(tmp_path: Path) -> None:
     slow = tmp_path / "slow-python"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    with started(tmp_path / "home", L2BENCH_ENGINE_PYTHON=str(slow)) as app:
+    silent = socket.create_server(("127.0.0.1", 0))  # a Hub that takes a connection and says nothing
+    hub = {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "HF_TOKEN": "hf_x", "HF_HUB_OFFLINE": "0"}
+    with silent, started(tmp_path / "home", L2BENCH_ENGINE_PYTHON=str(slow), **hub) as app:
+        answers: list[int] = []
+        source = next(d["id"] for d in app.client.get("/config").json()["dependencies"] if d["api_name"] == "source")
+        body = {"data": ["hub"], "fn_index": source, "session_hash": "hub"}
+        asking = threading.Thread(
+            target=lambda: answers.append(app.client.post("/gradio_api/run/predict", json=body).status_code), daemon=True)
         app.join("waiting")
         lines = app.follow("/gradio_api/queue/data", session_hash="waiting", lang="es")
         found = tree(app.process.pid)
         assert any("sleep" in words for words in found.values())
+        asking.start()
+        held = silent.accept()
         took, errors = app.end(signal.SIGTERM)
-        assert app.process.returncode == -signal.SIGTERM and "Traceback" not in errors
+        assert app.process.returncode == -signal.SIGTERM and not errors
+        asking.join(10)
+        assert answers == [503] and held
         words = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
-        assert [word["msg"] for word in words[-2:]] == ["unexpected_error", "close_stream"] and words[-2]["message"]
+        assert [word["msg"] for word in words[-2:]] == ["unexpected_error", "close_stream"] and "reinició" in words[-2]["message"]
         assert no_longer(found) and took < 2.5
 
 
