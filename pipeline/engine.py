@@ -215,6 +215,8 @@ def main() -> None:
         engine = Engine()
         preload()
         engine.serve()
+    # The interpreter would take its large modules down one by one, for longer than the app may take to end.
+    os._exit(0)
 
 
 if __name__ == "__main__":

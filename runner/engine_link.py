@@ -19,6 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipeline.core.passwords import carries_password
 from pipeline.errors import UserError
 from pipeline.events import Event
 
@@ -32,6 +33,7 @@ CHUNK = 1 << 16  # what one turn of the event loop reads: about 10 ms of work
 LONGEST_LINE = 64 << 20
 READY_SECONDS = 90.0
 GRACE_SECONDS = 5.0
+END_SECONDS = 0.5  # it ends its workers and itself at once; where it is still loading, nothing is lost with it
 _NAMES = {"PATH", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HF_ENDPOINT"}
 _PREFIXES = ("LC_", "HF_HUB_", "PYTHON", "L2BENCH_")
 _PROXIES = {"http_proxy", "https_proxy", "no_proxy"}
@@ -66,8 +68,8 @@ def minimal_environment(env: Mapping[str, str], home: Path, data: Path) -> dict[
         name: value
         for name, value in env.items()
         if (name in _NAMES or name.startswith(_PREFIXES) or name.lower() in _PROXIES)
-        and not ("@" in value and ("://" in value or name.lower() in _PROXIES))
         and not any(word in name.upper() for word in _SECRET)
+        and not carries_password(name, value)
     }
     path = os.pathsep.join(p for p in (str(ROOT), env.get("PYTHONPATH", "")) if p)
     return kept | {"HOME": str(home), "XDG_DATA_HOME": str(data), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
@@ -154,14 +156,14 @@ class EngineLink:
             raise _not_there() from None
 
     async def close(self) -> None:
-        """End the engine: close its stdin, which means stop everything; kill it after some seconds."""
+        """End the engine: close its stdin, which means stop everything; kill it after a moment."""
         self._closing = True
         process = self._process
         if process and process.returncode is None:
             if process.stdin:
                 process.stdin.close()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(process.wait()), GRACE_SECONDS)
+                await asyncio.wait_for(asyncio.shield(process.wait()), END_SECONDS)
             _kill_group(process.pid)
         tasks = [t for t in self._tasks if t is not asyncio.current_task()]
         if tasks:
@@ -175,7 +177,8 @@ class EngineLink:
         try:
             await self.ensure()
         except (UserError, OSError) as error:
-            log.error("the engine did not start: %s", error)
+            if not self._closing:  # else it was ended while it was loading
+                log.error("the engine did not start: %s", error)
 
     async def _start(self) -> None:
         if self._closing:

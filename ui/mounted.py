@@ -57,6 +57,7 @@ def _before(demo: gr.Blocks) -> None:
     demo.vibe_mode = demo.dev_mode = False  # GRADIO_VIBE_MODE edits the app's own source over HTTP
     demo.delete_cache = (CACHE_SECONDS, CACHE_SECONDS)  # a copied file would stay for good
     demo.state_session_capacity = SESSIONS  # launch() has an argument; 10,000 sessions of 45 kB each otherwise
+    # max_threads is 40 here as it is by default in launch(); the queue takes it over in queue().
     demo.queue(default_concurrency_limit=AT_ONCE, max_size=QUEUE_PLACES, api_open=False)
 
 

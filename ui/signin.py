@@ -22,6 +22,7 @@ from runner.addresses import hosted
 from runner.gate import Account
 from runner.logins import Logins
 from runner.mirror import Mirror
+from ui.clean_start import settings
 from ui.targets import Targets
 
 NEEDED = ("OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
@@ -37,8 +38,9 @@ KEPT_INFO = ("sub", "name", "preferred_username")
 log = logging.getLogger(__name__)
 
 
-def configured(environ: Mapping[str, str] = os.environ) -> bool:
+def configured(environ: Mapping[str, str] | None = None) -> bool:
     """Whether this host offers a sign-in: a Space with all four OAuth settings."""
+    environ = settings() if environ is None else environ
     return bool(environ.get("SPACE_ID", "").strip()) and all(environ.get(name, "").strip() for name in NEEDED)
 
 
@@ -49,7 +51,8 @@ class Owner:
         mirror: the results repo with its token, or None.
     """
 
-    def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: MutableMapping[str, str] | None = None) -> None:
+        environ = settings() if environ is None else environ
         self.mirror = Mirror.from_env(environ)
         found = [environ.pop(name, "").strip() for name in OWNERS]
         self._token = "" if hosted() else (found[0] or found[1])
@@ -106,8 +109,9 @@ def account(request: Any) -> Account | None:
     return Account(str(user.get("sub") or name), name, token, expires)
 
 
-def attach(app: Any, environ: Mapping[str, str] = os.environ) -> bool:
+def attach(app: Any, environ: Mapping[str, str] | None = None) -> bool:
     """Add Gradio's sign-in routes and the signed session to the app. Whether there is a sign-in now."""
+    environ = settings() if environ is None else environ
     if not configured(environ):
         return False
     from gradio import oauth

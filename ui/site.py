@@ -34,6 +34,7 @@ from runner.vault import Vault  # noqa: E402
 from ui import assets, cookies, keys, mounted, page, privacy, run_routes, signin, visitor  # noqa: E402
 from ui.address import Address  # noqa: E402
 from ui.fair import Fair  # noqa: E402
+from ui.farewell import Farewell, Going  # noqa: E402
 from ui.gated import Gated  # noqa: E402
 from ui.guard import Guard  # noqa: E402
 from ui.hosts import Answered, Hosts  # noqa: E402
@@ -77,12 +78,14 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
     vault, lists, logins = Vault(), ModelLists(), Logins(home)
     ring = keys.KeyRing(vault)
     room = Room(service, ring, lists, Sources(gated))
+    going = Going()
     app: Site = Site(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         lifespan=_life(service, vault, gated.gate, logins),
         middleware=[
+            Middleware(Farewell, going=going),
             Middleware(Guard, hosts=hosts),
             Middleware(Address),
             Middleware(Fair, limits=service.limits, sessions=lambda: app.state.sessions),
@@ -103,7 +106,7 @@ def build_app(home: Path, service: RunService | None = None) -> FastAPI:
         *_results(service, room, gated),
     ]
     app.router.routes += [*ours, *_wrong_methods(ours)]
-    app.state.service, app.state.room, app.state.gated = service, room, gated
+    app.state.service, app.state.room, app.state.gated, app.state.going = service, room, gated, going
     return _with_gradio(app, room)
 
 

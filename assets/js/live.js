@@ -75,12 +75,14 @@ class Live {
     if (!this.id || this.source || document.hidden || this.over) return;
     clearTimeout(this.timer);
     const source = (this.source = new EventSource(`/api/runs/${this.id}/events?after=${this.position}`));
-    source.onmessage = (e) => { this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
+    let told = false;  // the server's last word stands until it is heard again
+    source.onmessage = (e) => { told = false; this.position = Number(e.lastEventId) || this.position; this.queue(JSON.parse(e.data)); this.problem(""); };
     this.final = null;
     source.addEventListener("done", () => { this.over = true; this.close(); this.settle(this.id); });
+    source.addEventListener("bye", (e) => { told = true; this.problem(JSON.parse(e.data)); });
     source.onerror = () => {
       if (source !== this.source) return;
-      this.problem(say(this.w, "live_reconnecting"));
+      if (!told) this.problem(say(this.w, "live_reconnecting"));
       // A stream that was refused is not opened again by the browser.
       if (source.readyState === EventSource.CLOSED) { this.close(); this.asked = 0; this.ask(this.id); }
     };
