@@ -37,7 +37,8 @@ def _head() -> str:
     <div class="row"><label for="more-tasks">{w("more_tasks")}</label>
     <input id="more-tasks" data-more-tasks type="number" step="1" inputmode="numeric" aria-describedby="more-price">
     <label for="more-epochs">{w("more_epochs")}</label>
-    <input id="more-epochs" data-more-epochs type="number" step="1" max="20" inputmode="numeric" aria-describedby="more-price"></div>
+    <input id="more-epochs" data-more-epochs type="number" step="1" max="20" inputmode="numeric"
+      aria-describedby="more-price"></div>
     <p role="status" id="more-price" data-more-price></p>
   </div>
   <div class="row"><label for="resume-cap">{w("resume_cap")}</label>

@@ -31,7 +31,7 @@ export function resumeForm(live, w) {
   // By what a task of this run has cost so far; no other figure is nearer.
   function price() {
     const f = live.facts, n = Math.max(0, Number(tasks.value) * Number(epochs.value) - f.done);
-    const cost = f.per_task == null ? w.est_unknown : f.per_task === 0 ? w.spend_free : money(n * f.per_task);
+    const cost = f.per_task == null ? w.est_unknown : f.per_task === 0 ? w.spend_free : `≈ ${money(n * f.per_task)}`;
     $("more-price").textContent = say(w, "more_price", { n, money: cost });
   }
 
