@@ -30,6 +30,7 @@ FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
 At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
 SHORTEST_ASKED = 0.2
 """Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
+FILTERED = "The answer was stopped by a content filter."
 KEY_LIMITS = 3
 """Calls in a row that a key's own spending limit refused, after which the run stops as at its cap."""
 
@@ -118,6 +119,8 @@ class Door:
         """
         if (old := self.ledger.answer(call)) is not None:
             return Answer(old, _output_of(old))
+        if call.role == "solver" and (refused := self.ledger.filtered(call)) is not None:
+            raise CallFailed(Fault("filtered", FILTERED, refused.status))
         worst = Worst(bound, role.most_output)
         first = attempt = self.ledger.next_attempt(call)
         changed: set[str] = set()
@@ -277,7 +280,7 @@ def _fault_in(
         return without_request(words, "\n".join(message.text for message in sent))
 
     if output is not None and output.choices and output.stop_reason == "content_filter":
-        return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
+        return Fault("filtered", FILTERED, exchange.status)
     if exchange.status is not None and exchange.status >= 400:
         return classify(exchange, error, redact, public)  # inspect makes an answer of some refusals, with the error as its text
     if error is None and output is not None and output.choices:

@@ -97,6 +97,11 @@ class Ledger:
         """The answer this call already has, or None."""
         return next((e for e in self.entries.get(call, ()) if not e.fault), None)
 
+    def filtered(self, call: CallId) -> Entry | None:
+        """The content filter's refusal that ended this call, or None. It is an answer of the model, and may have been billed."""
+        last = next(reversed(self.entries.get(call, ())), None)
+        return last if last is not None and last.fault == "filtered" else None
+
     def next_attempt(self, call: CallId) -> int:
         """1, or one more than the last time it left."""
         return max((e.attempt for e in self.entries.get(call, ())), default=0) + 1

@@ -187,3 +187,15 @@ def test_a_run_that_grows_keeps_its_old_spec_and_the_limits_of_a_new_one(tmp_pat
             assert json.loads((folder / "specs" / f"{'d' * 64}.json").read_text())["epochs"] == 1
 
     asyncio.run(go())
+
+
+def test_what_a_filter_or_an_empty_answer_ended_is_not_asked_again(shell):
+    # an answer that a content filter had stopped was sent, and paid for, anew each time that a run went on
+    shell.fake.script("solver", {"text": "no", "finish": "content_filter", "match": "lesson 1,", "every": True})
+    shell.fake.script("solver", {"text": "", "match": "lesson 2,", "every": True})
+    first = shell.begin("--sample-limit", "3")
+    assert (first["counts"]["filtered"], first["counts"]["solver_empty"], first["counts"]["scored"]) == (1, 1, 1)
+    asked = shell.asked
+    grown = shell.grow("--sample-limit", "4")
+    assert (grown["counts"]["filtered"], grown["counts"]["solver_empty"], grown["counts"]["scored"]) == (1, 1, 2)
+    assert shell.asked == asked + EACH and verify(shell.logs) == []
