@@ -55,7 +55,8 @@ class Admission:
         Raises:
             pipeline.door.Stopped: the run was closed, or this task no longer fits and nothing can make room for it.
         """
-        if self.door.ledger.answer(CallId("solver", task.key, epoch)) is not None:
+        call, ledger = CallId("solver", task.key, epoch), self.door.ledger
+        if ledger.answer(call) is not None or ledger.filtered(call) is not None:
             return  # also after a stop: what is paid for is said again, and no call leaves for it
         if self.door.closed is not None:
             raise self.door.closed

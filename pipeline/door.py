@@ -32,6 +32,7 @@ FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
 At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
 SHORTEST_ASKED = 0.2
 """Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
+FILTERED = "The answer was stopped by a content filter."
 IN_A_ROW = {"key_limit": (3, "capped"), "not_sent": (3, "failed")}
 """Calls in a row that may end in these faults, and how the run ends then: one dear call may pass a key's own spending
 limit, and one text may be more than a client can send, where the next is not; several in a row will not pass."""
@@ -121,6 +122,8 @@ class Door:
         """
         if (old := self.ledger.answer(call)) is not None:
             return Answer(old, _output_of(old))
+        if call.role == "solver" and (refused := self.ledger.filtered(call)) is not None:
+            raise CallFailed(Fault("filtered", FILTERED, refused.status))
         worst = Worst(bound, role.most_output)
         first = attempt = self.ledger.next_attempt(call)
         changed: set[str] = set()
@@ -294,7 +297,7 @@ def _fault_in(
     if not departed(exchange, error):
         return unsent(exchange, error, redact, public)
     if output is not None and output.choices and output.stop_reason == "content_filter":
-        return Fault("filtered", "The answer was stopped by a content filter.", exchange.status)
+        return Fault("filtered", FILTERED, exchange.status)
     if exchange.status is not None and exchange.status >= 400:
         return classify(exchange, error, redact, public)  # inspect makes an answer of some refusals, with the error as its text
     if error is None and output is not None and output.choices:

@@ -110,6 +110,11 @@ class Ledger:
         if attempt.isdigit():
             self._told[call] = max(int(attempt), self._told.get(call, 0))
 
+    def filtered(self, call: CallId) -> Entry | None:
+        """The content filter's refusal that ended this call, or None. It is an answer of the model, and may have been billed."""
+        last = next(reversed(self.entries.get(call, ())), None)
+        return last if last is not None and last.fault == "filtered" else None
+
     def next_attempt(self, call: CallId) -> int:
         """1, or one more than the last time it left."""
         told = self._told.get(call.text(0).rpartition("/")[0], 0)

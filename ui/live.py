@@ -26,11 +26,21 @@ def _head() -> str:
     <button type="button" class="stop" data-stop aria-describedby="stop-help" hidden>{w("stop")}</button>
     <a class="button" data-open hidden>{w("open_result")}</a>
     <button type="button" class="primary" data-resume aria-describedby="resume-help" hidden>{w("resume")}</button>
+    <button type="button" data-more aria-describedby="more-help" hidden>{w("more")}</button>
   </div>
   {w("stop_help", "p", "help wide", ' id="stop-help" data-stop-help hidden')}
 </header>
 <form class="panel resume" data-resume-form hidden>
   {w("resume_help", "p", "help", ' id="resume-help"')}
+  <div data-more-part hidden>
+    {w("more_help", "p", "help", ' id="more-help"')}
+    <div class="row"><label for="more-tasks">{w("more_tasks")}</label>
+    <input id="more-tasks" data-more-tasks type="number" step="1" inputmode="numeric" aria-describedby="more-price">
+    <label for="more-epochs">{w("more_epochs")}</label>
+    <input id="more-epochs" data-more-epochs type="number" step="1" max="20" inputmode="numeric"
+      aria-describedby="more-price"></div>
+    <p role="status" id="more-price" data-more-price></p>
+  </div>
   <div class="row"><label for="resume-cap">{w("resume_cap")}</label>
   <input id="resume-cap" data-resume-cap type="number" min="0" step="0.01" inputmode="decimal" aria-describedby="resume-cap-help">
   <button type="submit" class="primary">{w("resume")}</button></div>

@@ -142,6 +142,10 @@ def facts(view: RunView, owner: bool) -> dict[str, Any]:
         "pilot": bool(spec.get("pilot")),
         "planned": view.planned,
         "done": view.done,
+        "tasks": len(view.tasks),
+        "epochs": view.epochs,
+        "available": int((view.estimate or {}).get("available") or (view.data.available if view.data else 0)),
+        "per_task": view.cost / view.done if view.cost is not None and view.done else None,
         "mean": sum(scores) / len(scores) if scores else None,
     }
 

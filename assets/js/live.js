@@ -181,6 +181,8 @@ class Live {
     // After a pilot the question is whether to go on: what it would cost comes first.
     if (status === "paused") this.root.querySelector(".score").after(this.$("estimate-box"));
     this.$("resume").hidden = going || status === "finished" || !owner;
+    const f = this.facts;
+    this.$("more").hidden = going || !owner || !f.tasks || (f.tasks >= f.available && f.epochs >= 20);
     if (going) this.$("resume-form").hidden = true;
     this.$("reason").hidden = !reason;
     this.$("reason").textContent = translated(reason);

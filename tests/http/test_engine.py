@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.events import to_line
+from pipeline.growth import going_on
 from pipeline.ledger import read_ledger
 from tests.http.engine_kit import Engine, order
 from tests.http.fake_llm import FakeLLM
@@ -160,6 +162,23 @@ def test_spend_never_passes_a_cap_in_money(engine, tmp_path):
         assert view.status == "capped" and view.cost is not None and 0 < view.cost <= 0.05
         assert view.counts()["skipped_by_cap"] > 0 and view.counts()["scored"] > 0
         assert sum(view.counts().values()) == 20
+
+
+def test_a_worker_grows_a_run_from_the_journal_of_its_folder(engine, tmp_path):
+    """R9 on the page: the order's spec names the old one, whose tasks the worker reads from the journal."""
+    with FakeLLM() as fake:
+        spec, places = order(fake.url, tmp_path, 12, sampling="stratified", sample_limit=5)
+        engine.start("five", spec, places, KEYS[0])
+        engine.finish("five")
+        first = engine.view("five")
+        (tmp_path / "run" / "events.jsonl").write_text("".join(to_line(e) + "\n" for e in engine.events("five")))
+        more = going_on(spec, {"sample_limit": 10, "epochs": 2}, first)
+        assert more.grown_from == first.spec_digest and more.data_digest == first.spec["data_digest"]
+        engine.start("ten", more, places, KEYS[0], resume=True)
+        engine.finish("ten")
+        view = engine.view("five", "ten")
+        assert view.counts()["scored"] == view.planned == 20 and len(fake.received()) == 20 * 4
+        assert {t.key for t in first.tasks} < {t.key for t in view.tasks} and [s.tasks for s in view.grown] == [5]
 
 
 def test_a_pilot_runs_five_tasks_and_going_on_keeps_them(engine, tmp_path):

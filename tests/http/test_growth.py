@@ -1,5 +1,6 @@
 """A run grows: more tasks and epochs on what is paid for, recorded as a new spec that names the old one."""
 
+import asyncio
 import json
 from hashlib import sha256
 from pathlib import Path
@@ -7,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from pipeline.errors import UserError
 from pipeline.eval import main
 from pipeline.events import RunStarted, read_journal
 from pipeline.report.command import command_line, repeating
 from pipeline.report.view import RunView, fold
 from pipeline.verify import verify
+from runner.limits import Limits
 from tests.http.fake_llm import FakeLLM
+from tests.http.runner_kit import ended, key, service, spec
 from tests.http.runs import JUDGE, SOLVER, tasks_file
 
 EACH = 4  # one answer and three verdicts a task
@@ -101,18 +105,18 @@ def test_a_stratified_sample_grows_around_what_it_has(shell):
     grown = shell.grow("--sample-limit", "8", "--competency", "01", "02", "03")
     assert old < {t.key for t in shell.view().tasks} and grown["planned"] == 8 and shell.asked == 8 * EACH
     assert {t.competency[:2] for t in shell.view().tasks} == {"01", "02", "03"} and verify(shell.logs) == []
-    spec = repeating(shell.view())
-    assert spec is not None and not spec.grown_from and set(spec.task_ids) == {t.key for t in shell.view().tasks}
-    assert "--task-ids" in command_line(spec) and "--sample-limit" not in command_line(spec)
+    again = repeating(shell.view())
+    assert again is not None and not again.grown_from and set(again.task_ids) == {t.key for t in shell.view().tasks}
+    assert "--task-ids" in command_line(again) and "--sample-limit" not in command_line(again)
 
 
 @pytest.mark.parametrize("less", [["--sample-limit", "4"], ["--epochs", "1"], ["--task-ids", "1", "2", "3"], ["--competency", "01"]])
 def test_a_run_never_shrinks(shell, less):
     shell.begin("--sample-limit", "5", "--epochs", "2")
-    asked, spec = shell.asked, (shell.logs / "spec.json").read_text()
+    asked, written = shell.asked, (shell.logs / "spec.json").read_text()
     refused = shell.grow(*less)["refused"]
     assert "Nothing was started" in refused and ("never shrink" in refused or "holds all of them" in refused)
-    assert shell.asked == asked and (shell.logs / "spec.json").read_text() == spec
+    assert shell.asked == asked and (shell.logs / "spec.json").read_text() == written
 
 
 def test_what_asks_for_nothing_new_leaves_the_run_as_it_is(shell):
@@ -163,3 +167,35 @@ def test_a_chain_that_was_tampered_with_is_found(shell):
     journal = shell.logs / "events.jsonl"
     journal.write_text(journal.read_text().replace(first["spec_digest"], "0" * 64, 1))
     assert any("grew from" in line or "spec digest" in line for line in verify(shell.logs))
+
+
+def test_a_run_that_grows_keeps_its_old_spec_and_the_limits_of_a_new_one(tmp_path: Path) -> None:
+    async def go() -> None:
+        async with service(tmp_path, Limits(visitor_runs=0, free_mb=0, tasks=6)) as s:
+            rid = await s.start(spec(tasks=3), key())
+            await ended(s, rid)
+            folder = s.folder(s.get(rid))
+            for wrong, said in (({"sample_limit": 2}, "never shrink"), ({"sample_limit": 9, "epochs": 9}, "At most 6"), ({"seed": 4}, "--seed"),
+                                ({"max_calls": 1}, "has used already"), ({"judge.model": "x/y"}, "--scorer-model")):
+                with pytest.raises(UserError, match=said):
+                    await s.resume(rid, key(), wrong)
+            assert not (folder / "specs").exists() and (await s.view(rid)).status == "finished"
+            await s.resume(rid, key(), {"epochs": 2, "call_timeout": 30, "api_retries": 9})
+            await ended(s, rid)
+            grown = s.store.spec(s.get(rid).key)
+            assert (grown.grown_from, grown.epochs, grown.call_timeout) == ("d" * 64, 2, 30)
+            assert json.loads((folder / "specs" / f"{'d' * 64}.json").read_text())["epochs"] == 1
+
+    asyncio.run(go())
+
+
+def test_what_a_filter_or_an_empty_answer_ended_is_not_asked_again(shell):
+    # an answer that a content filter had stopped was sent, and paid for, anew each time that a run went on
+    shell.fake.script("solver", {"text": "no", "finish": "content_filter", "match": "lesson 1,", "every": True})
+    shell.fake.script("solver", {"text": "", "match": "lesson 2,", "every": True})
+    first = shell.begin("--sample-limit", "3")
+    assert (first["counts"]["filtered"], first["counts"]["solver_empty"], first["counts"]["scored"]) == (1, 1, 1)
+    asked = shell.asked
+    grown = shell.grow("--sample-limit", "4")
+    assert (grown["counts"]["filtered"], grown["counts"]["solver_empty"], grown["counts"]["scored"]) == (1, 1, 2)
+    assert shell.asked == asked + EACH and verify(shell.logs) == []

@@ -240,3 +240,31 @@ def test_presets_fill_the_form(open_page: Callable[..., Page]) -> None:
     page.click("#preset-demo")
     expect(page.locator("#estimate")).to_contain_text("20 tasks of")
     ready(page)
+
+
+def test_a_finished_run_is_given_more_tasks_with_the_price_told_before(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    press_run(page)
+    finished(page)
+    page.click("[data-more]")
+    page.fill("[data-more-tasks]", "25")
+    expect(page.locator("[data-more-price]")).to_contain_text("New: 5 task runs, cost: free")
+    page.click("[data-resume-form] button[type=submit]")
+    finished(page, 25)
+    expect(page.locator("[data-differences]")).to_contain_text("tasks added after results were seen: 20 → 25")
+
+
+def test_a_stopped_run_shows_how_far_it_came_and_no_task_that_never_began(open_page: Callable[..., Page]) -> None:
+    # R6: "63 of 63 tasks ended", a full bar, and a feed of cancelled rows
+    page = open_page()
+    ready(page)
+    page.fill("#sample-limit input[type=number]", "63")
+    page.keyboard.press("Tab")
+    expect(page.locator("#estimate")).to_contain_text("63 tasks")
+    press_run(page)
+    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)")
+    page.click("[data-stop]")
+    expect(page.locator("[data-status]")).to_have_attribute("data-status", "stopped")
+    expect(page.locator("[data-mean-more]")).to_contain_text(" of 63, stopped")
+    assert done(page) < 63 and int(page.get_attribute("[data-progress]", "aria-valuenow") or 100) < 100
+    assert "cancelled" not in page.inner_text("[data-feed]")
