@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pipeline.core.append import Appender
 from pipeline.core.lock import Lock
 from pipeline.events import Event, RunFinished, Status, from_line, to_line
 from pipeline.report.view import RunView
 from runner.folded import Folded
-from runner.store import Journal, size_of
+from runner.store import size_of
 
 TICK = 0.2  # at most five messages a second to a watcher
 MEASURE = 5.0  # seconds between two looks at a folder's size
@@ -61,7 +62,7 @@ class LiveRun(Watched):
         self.held = held
         self.key, self.token, self.folder, self.visitor = key, token, folder, visitor
         self.secrets = _forms(secrets)
-        self.journal = Journal(folder / "events.jsonl")
+        self.journal = Appender(folder / "events.jsonl")
         self.why: tuple[Status, str] | None = None
         self.stopping = False
         self.ended = False
@@ -87,7 +88,7 @@ class LiveRun(Watched):
         if any(secret in line for secret in self.secrets):
             line = self.redact(line)
             event = from_line(line)
-        self.journal.append(line)
+        self.journal.add(line)
         self.folded.apply(event)
 
     def redact(self, text: str) -> str:
@@ -107,7 +108,7 @@ class LiveRun(Watched):
             OSError: the disk refused.
         """
         async with self._writing:
-            if self.journal.dirty or final:
+            if self.journal.waiting or final:
                 await asyncio.to_thread(self.journal.flush, final)
         if self.folded.wire.publish(time.time(), self.view, final) or final:
             self.wake()

@@ -24,3 +24,6 @@ ATTEMPTED = MODEL_FAILURES | {Outcome.SCORED}
 
 RETRIABLE = frozenset({Outcome.JUDGE_UNPARSABLE, Outcome.API_ERROR, Outcome.SKIPPED_BY_CAP, Outcome.CANCELLED})
 """Outcomes that a resumed run takes up again."""
+
+PROGRAM = "program"
+"""The stage of a task that ended by a fault of this program: an `api_error`, counted apart from those of providers."""
