@@ -145,8 +145,8 @@ class RunService:
             places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
         order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
-        held = await self.host.hold(meta.key)
         try:
+            held = await self.host.hold(meta.key)
             await self.host.launch(meta.key, folded, owner.counted_as, spec, credentials, order, held)
         except UserError:
             self.store.remove(meta.key)  # nobody has its link

@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.core import lock
 from pipeline.core.append import Appender
 from pipeline.core.files import write_whole
+from pipeline.core.machine import in_words
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, read_journal, to_line
 from pipeline.ledger import hold_run
@@ -83,25 +84,36 @@ class Store:
         return cut
 
     def create(self, meta: Meta, spec: RunSpec, places: dict[str, str]) -> Path:
-        """Make the folder of a new run."""
+        """Make the folder of a new run.
+
+        Raises:
+            UserError: the disk takes no more; nothing of the folder stays.
+        """
         folder = self.folder(meta.key)
-        (folder / "private").mkdir(parents=True, mode=0o700)
-        self.save(meta)
-        write_whole(folder / "spec.json", spec.canonical())
-        write_whole(folder / "private" / "places.json", json.dumps(places))
+        try:
+            with in_words():
+                (folder / "private").mkdir(parents=True, mode=0o700)
+                write_whole(folder / "spec.json", spec.canonical())
+                write_whole(folder / "private" / "places.json", json.dumps(places))
+            self.save(meta)
+        except UserError:
+            self.remove(meta.key)
+            raise
         return folder
 
     def save(self, meta: Meta) -> None:
         """Write a meta record and remember it."""
-        write_whole(self.folder(meta.key) / "meta.json", json.dumps(meta.to_json(), sort_keys=True))
+        with in_words():
+            write_whole(self.folder(meta.key) / "meta.json", json.dumps(meta.to_json(), sort_keys=True))
         self._remember(meta)
 
     def reopen(self, key: str, spec: RunSpec, places: dict[str, str], facts: dict[str, Any]) -> None:
         """A run goes on: its spec may have other caps, its manifest no longer holds."""
         folder = self.folder(key)
-        (folder / "manifest.json").unlink(missing_ok=True)
-        write_whole(folder / "spec.json", spec.canonical())
-        write_whole(folder / "private" / "places.json", json.dumps(places))
+        with in_words():
+            write_whole(folder / "spec.json", spec.canonical())
+            write_whole(folder / "private" / "places.json", json.dumps(places))
+            (folder / "manifest.json").unlink(missing_ok=True)
         self.save(replace(self.metas[key], ended=None, card=facts))
 
     def adopt(self, meta: Meta, files: dict[str, Path]) -> None:

@@ -6,6 +6,9 @@ They are nobody's fault in a measurement: the run pauses and goes on later. Neve
 import errno
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.errors import UserError
 
 GO_ON = "Nothing more is sent, and what was paid for is kept; mend it, then go on with the run."
 _FILES = {
@@ -59,3 +62,17 @@ def words_at_a_call(error: BaseException | None) -> str:
 def sentence(error: BaseException | None) -> str:
     """What a run that is paused by this trouble says; "" where it is none."""
     return f"{found} {GO_ON}" if (found := words(error)) else ""
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Files of the server are written inside: what the disk refuses becomes a sentence.
+
+    Raises:
+        UserError: in place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        found = words(error) or f"The server's disk took no more: {error.strerror or type(error).__name__}."
+        raise UserError(found, "", "Tell the owner of this Space, and try again later.") from None

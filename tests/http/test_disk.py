@@ -23,10 +23,10 @@ TASKS, CALLS = 12, 48
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 800 KB."""
+    """A disk of 1.2 MB."""
     place = tmp_path / "disk"
     place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", str(place)], capture_output=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(place)], capture_output=True)
     if done.returncode:
         pytest.skip("no disk can be mounted here")
     yield place
@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def cli(fake: FakeLLM, tmp_path: Path) -> CommandLine:
-    fake.script("solver", {"text": "An answer. " * 3000, "every": True})
+    fake.script("solver", {"text": "An answer. " * 1500, "every": True})
     return CommandLine(fake, tmp_path)
 
 
@@ -48,7 +48,7 @@ def test_a_full_disk_pauses_the_command_with_a_sentence_whole_json_and_every_pai
     # R7: a traceback, an empty --json and no manifest.
     cli.logs = small_disk / "logs"
     cli.first[-1] = str(cli.logs)
-    (filling := small_disk / "filling").write_bytes(b"0" * (200 << 10))
+    (filling := small_disk / "filling").write_bytes(b"0" * (650 << 10))
     out, err = (first := cli.start(False, "--json")).communicate(timeout=120)
     data = json.loads(out)
     assert first.returncode == 1 == data["exit_code"] and "Traceback" not in err

@@ -19,7 +19,7 @@ from ui.words.said import translated
 ROOT = HERE.parents[1]
 SHIPPED = ("es", "zh-CN")
 SPEAKERS = ("pipeline/faults.py", "pipeline/judging/evaluate.py", "pipeline/cost/estimate_words.py", "pipeline/report/compare.py",
-            "pipeline/run.py", "pipeline/worker.py", "runner/host.py", "runner/limits.py", "runner/providers/check.py",
+            "pipeline/run.py", "pipeline/worker.py", "pipeline/core/machine.py", "runner/host.py", "runner/limits.py", "runner/providers/check.py",
             "runner/providers/probe.py", "runner/probing.py", "pipeline/fault_words.py", "runner/providers/keys.py", "runner/providers/names.py", "ui/form.py")
 """The modules whose sentences reach a visitor's form, live page or result page."""
 
