@@ -17,7 +17,7 @@ from typing import Any
 from pipeline import __version__, events, heap
 from pipeline.admission import Admission
 from pipeline.broken import keep_trace
-from pipeline.core import machine
+from pipeline.core import clock, machine
 from pipeline.cost.estimate import Estimate, estimate, seen_from_view
 from pipeline.cost.meter import Meter
 from pipeline.cost.prices import Price, price_for
@@ -131,6 +131,8 @@ class Session:
 
     def say(self, event: Any) -> None:
         """Hand an event on, unless the journal says it already, and keep the view current."""
+        if clock.now() - event.t > 1:  # the machine's clock was set back
+            event = event.model_copy(update={"t": clock.now()})
         new = adds(self.fold, event)
         if new:
             self.fold.apply(event)
@@ -202,6 +204,7 @@ class Session:
                 paid.add(event.id)
                 ledger.told(event.id)
                 meter.carry(event.role, event.cost, 1, (event.input or 0) + (event.output or 0))
+        clock.not_before(self.fold.view.finished or self.fold.view.started)
         self.say(_started(self.plan, self.resumed))
         for entry in self.earlier:
             ledger.came_back(entry)

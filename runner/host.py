@@ -7,12 +7,12 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pipeline.core import machine
+from pipeline.core.clock import now
 from pipeline.core.lock import Held, Lock
 from pipeline.errors import UserError
 from pipeline.events import RunStarted, Status
@@ -223,7 +223,7 @@ class Host:
         if run.key in self._store.metas and run.view.tasks:
             await asyncio.to_thread(_write_manifest, run.view, Places(run.folder))
         if meta := self._store.metas.get(run.key):
-            self._store.save(replace(meta, ended=time.time(), card=card(run.view)))
+            self._store.save(replace(meta, ended=now(), card=card(run.view)))
 
     async def _write_later(self, run: LiveRun) -> None:
         """A run whose end the disk refused stays in memory, and its folder ours, until the disk takes it."""

@@ -7,13 +7,13 @@ stream still means the same after a restart.
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from pipeline.core.append import Appender
+from pipeline.core.clock import now
 from pipeline.core.lock import Lock
 from pipeline.events import Event, RunFinished, Status, from_line, to_line
 from pipeline.report.view import RunView
@@ -99,7 +99,7 @@ class LiveRun(Watched):
 
     def end(self, status: Status, reason: str) -> None:
         """Say how the stretch ended, if it has not been said."""
-        self.take(RunFinished(t=time.time(), status=status, reason=self.redact(reason)))
+        self.take(RunFinished(t=now(), status=status, reason=self.redact(reason)))
 
     async def flush(self, final: bool = False) -> None:
         """Write what waits, then let watchers see it.
@@ -110,14 +110,14 @@ class LiveRun(Watched):
         async with self._writing:
             if self.journal.waiting or final:
                 await asyncio.to_thread(self.journal.flush, final)
-        if self.folded.wire.publish(time.time(), self.view, final) or final:
+        if self.folded.wire.publish(now(), self.view, final) or final:
             self.wake()
 
-    async def size(self, now: float) -> int | None:
+    async def size(self, at: float) -> int | None:
         """Bytes of the run's folder, or None where it was measured a moment ago."""
-        if now - self._measured < MEASURE:
+        if at - self._measured < MEASURE:
             return None
-        self._measured = now
+        self._measured = at
         return await asyncio.to_thread(size_of, self.folder)
 
 
@@ -134,7 +134,7 @@ async def beat(
         for run in runs():
             try:
                 await run.flush()
-                size = await run.size(time.time())
+                size = await run.size(now())
                 if size is not None:
                     weigh(run, size)
             except OSError as error:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.core import clock
 from pipeline.core.lock import Held
 from pipeline.errors import UserError
 from pipeline.judging.outcomes import RETRIABLE
@@ -342,8 +343,7 @@ class RunService:
                 f"{self.limits.free_mb} MB must be free to start a run.",
                 "Tell the owner of this Space.",
             )
-        who = owner.counted_as
-        self._admission.admit(who, len(self.host.live), self.host.count(who), time.time())
+        self._admission.admit(owner.counted_as, len(self.host.live), self.host.count(owner.counted_as), clock.now())
 
     def _settled(self, run: LiveRun) -> None:
         if run.key in self.store.metas:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.core import lock
 from pipeline.core.append import Appender
+from pipeline.core.clock import now
 from pipeline.core.files import write_whole
 from pipeline.core.machine import in_words
 from pipeline.errors import UserError
@@ -184,7 +185,7 @@ class Store:
         last = next(_last_events(path), None)
         cut = not isinstance(last, RunFinished)
         if not isinstance(last, RunFinished):
-            last = RunFinished(t=time.time(), status="interrupted", reason=RESTARTED)
+            last = RunFinished(t=max(now(), last.t if last else 0.0), status="interrupted", reason=RESTARTED)
             journal = Appender(path)
             journal.add(to_line(last))
             journal.flush(sync=True)
