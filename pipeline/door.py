@@ -8,12 +8,14 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
+from pipeline.core import machine
 from pipeline.core.redact import Redactor
 from pipeline.cost.bounds import UNBOUNDED_OUTPUT, most_output
 from pipeline.cost.meter import Amount, Meter, Worst
@@ -41,7 +43,7 @@ Prompt = Callable[[], list[ChatMessage]]
 
 
 class Stopped(Exception):
-    """No call may leave any more. `cause` is "stopped", "capped" or "failed"."""
+    """No call may leave any more. `cause` is "stopped", "capped", "paused" or "failed"."""
 
     def __init__(self, cause: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -85,6 +87,9 @@ class Door:
         self.pace = Pace(connections, lambda n: say(events.Connections(t=time.time(), limit=n)))
         self.closed: Stopped | None = None
         self.on_answer: Callable[[Entry], None] = lambda entry: None
+        self.broke: Callable[[BaseException], None] = lambda error: None
+        """Told of an exception in this program's own code."""
+        ledger.trouble = self.pause
         self._under_way: set[asyncio.Timeout] = set()
         self._settled = asyncio.Event()
         self._in_a_row: dict[str, int] = {}
@@ -99,6 +104,10 @@ class Door:
         for limit in self._under_way:
             if (when := limit.when()) is None or when > end:
                 limit.reschedule(end)
+
+    def pause(self, trouble: BaseException) -> None:
+        """The machine takes no more (a full disk, too many open files): no call leaves until the run goes on."""
+        self.close("paused", machine.sentence(trouble) or f"{type(trouble).__name__}. {machine.GO_ON}")
 
     async def settled(self) -> None:
         """Return when a call has come back, a task has ended, or the door was closed."""
@@ -154,20 +163,60 @@ class Door:
     ) -> tuple[Entry, ModelOutput | None, Fault | None]:
         role.price = repriced(role.price)
         reservation = await self._reserve(role, worst, slot)
-        self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
+        try:
+            messages = prompt()
+            self.ledger.sent(call, attempt, reservation.cost, reservation.tokens)
+        except OSError as trouble:  # what cannot be written down must not leave
+            self.meter.release(reservation, sent=False)
+            self.pause(trouble)
+            raise Closed from None
+        except BaseException:
+            self.meter.release(reservation, sent=False)
+            raise
         started = time.monotonic()
         exchange = Exchange(look=not role.looked, left=slot.left)
         try:
-            messages = prompt()
             output, error = await self._send(role, messages, exchange)
         except BaseException as ended:  # cancelled from outside: what has not left will not leave any more
             if not departed(exchange, ended):
                 self._never_left(call, attempt, reservation)
             raise
+        left = departed(exchange, error)
+        try:
+            entry, fault = self._read(role, call, attempt, reservation, messages, (exchange, output, error), started)
+        except Exception as ours:  # noqa: BLE001 - a fault of this program must not lose what the call may have cost
+            self.broke(ours)
+            fault = Fault("program", f"A fault of this program ({type(ours).__name__}) lost the answer.", exchange.status)
+            with suppress(ValueError):  # where it was charged before the fault
+                self.meter.charge(reservation, None, role.price)
+            entry, left = Entry(call, attempt, cost=reservation.cost, cost_source="reserve", fault=fault.kind,
+                                status=fault.status, reserve_cost=reservation.cost, reserve_tokens=reservation.tokens), True
+        if left:
+            self.ledger.came_back(entry)
+            self.say(call_event(entry))
+            self._settled.set()
+        else:
+            self._never_left(call, attempt, reservation)
+        if fault is None:
+            self._say_unsent(role, exchange)
+            self.pace.answered()
+            self._in_a_row.clear()
+            self.on_answer(entry)
+        elif fault.kind == "machine":
+            self.close("paused", f"{fault.sentence} {machine.GO_ON}")
+        elif fault.kind in ("rate_limit", "overloaded"):
+            self.pace.limited(fault.wait)
+        return entry, output, fault
+
+    def _read(
+        self, role: RoleModel, call: CallId, attempt: int, reservation: Any, messages: list[ChatMessage],
+        came: tuple[Exchange, ModelOutput | None, BaseException | None], started: float,
+    ) -> tuple[Entry, Fault | None]:
+        """What came back, read, priced and charged; what never left is no call."""
+        exchange, output, error = came
         fault = _fault_in(exchange, output, error, self.redact, messages)
         if not departed(exchange, error):
-            self._never_left(call, attempt, reservation)
-            return Entry(call, attempt), None, fault
+            return Entry(call, attempt), fault
         usage = _usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
@@ -182,17 +231,7 @@ class Door:
             entry = replace(entry, **_texts(output, exchange, role.role))  # type: ignore[arg-type]
         else:
             entry = replace(entry, fault=fault.kind, status=fault.status)
-        self.ledger.came_back(entry)
-        self.say(call_event(entry))
-        self._settled.set()
-        if fault is None:
-            self._say_unsent(role, exchange)
-            self.pace.answered()
-            self._in_a_row.clear()
-            self.on_answer(entry)
-        elif fault.kind in ("rate_limit", "overloaded"):
-            self.pace.limited(fault.wait)
-        return entry, output, fault
+        return entry, fault
 
     def _never_left(self, call: CallId, attempt: int, reservation: Any) -> None:
         """Not a byte of it left: it costs nothing, and it is no call."""
@@ -294,6 +333,8 @@ def _fault_in(
     def public(words: str) -> str:
         return without_request(words, "\n".join(message.text for message in sent))
 
+    if exchange.status is None and (trouble := machine.words_at_a_call(exchange.error or error)):
+        return Fault("machine", trouble)
     if not departed(exchange, error):
         return unsent(exchange, error, redact, public)
     if output is not None and output.choices and output.stop_reason == "content_filter":

@@ -18,6 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.core import machine
 from pipeline.core.orphans import die_with_parent
 
 
@@ -125,9 +126,18 @@ class Engine:
         return True
 
     def _start(self, run: str, size: int) -> None:
-        events_in, events_out = os.pipe()
-        orders_in, orders_out = os.pipe()
-        engine, pid = os.getpid(), os.fork()
+        made: list[int] = []
+        engine = os.getpid()
+        try:
+            made += os.pipe()
+            made += os.pipe()
+            pid = os.fork()
+        except OSError as error:  # too many open files or processes: this run does not start, the others go on
+            for fd in made:
+                os.close(fd)
+            _read_exactly(0, size)
+            return self.tell({"run": run, "exit": 2, "error": machine.words(error) or "No further process can be started."})
+        events_in, events_out, orders_in, orders_out = made
         if pid == 0:
             die_with_parent(engine)
             os.close(events_in)

@@ -9,14 +9,16 @@ import os
 import shutil
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pipeline import run_folder
+from pipeline.core import machine
 from pipeline.core.address import clean_address
+from pipeline.core.files import write_whole
 from pipeline.core.json_in import FROM_FILE, read_json
-from pipeline.core.printing import print_json
+from pipeline.core.printing import json_text
 from pipeline.core.text import safe_text, safe_value
 from pipeline.core.written import KNOWN, guarded
 from pipeline.environment import address_of
@@ -35,7 +37,7 @@ ENVIRONMENT = {
 """Environment variables of the reference pipeline, by the setting they give a default to."""
 ENV_FILE = Path(".env")
 ALIASES = {"prompt_version": ["--judge-prompt-version"], "judge.model": ["--judge-model"]}
-OWN_STOP_GRACE = 5.0
+OWN_STOP_GRACE, PATIENCE = 5.0, 1.0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -171,8 +173,10 @@ def main(argv: list[str] | None = None) -> int:
         _read_env(args.env_file)
         return _dry_run(args) if args.dry_run else _run(args)
     except UserError as error:
-        print(f"Nothing was started. {error}", file=sys.stderr)
-        return 2
+        return _nothing(argv, str(error))
+    except Exception as error:  # noqa: BLE001 - whoever ran it is told, and not in a trace
+        found = machine.words(error) or f"A fault of this program: {type(error).__name__}: {str(error)[:300]}"
+        return _nothing(argv, found)
     except KeyboardInterrupt:  # before the run had its own handler, or a second time while it was ending
         print("Interrupted.", file=sys.stderr)
         return 130
@@ -183,6 +187,14 @@ def _safe(args: argparse.Namespace) -> argparse.Namespace:
     for name, given in vars(args).items():
         setattr(args, name, safe_value(given))
     return args
+
+
+def _nothing(argv: list[str] | None, sentence: str) -> int:
+    """Say that nothing was started, and why; the one JSON object that was asked for says it too."""
+    print(f"Nothing was started. {sentence}", file=sys.stderr)
+    if "--json" in (sys.argv[1:] if argv is None else argv):
+        return _out(json_text({"status": "not started", "reason": sentence, "exit_code": 2}), 2)
+    return 2
 
 
 def _read_env(path: Path) -> None:
@@ -206,10 +218,8 @@ def _dry_run(args: argparse.Namespace) -> int:
     because = ready.why_not(plan.spec, Credentials())
     view = _view_of(args.resume / "events.jsonl") if args.resume else None
     if args.json:
-        print_json(dry_run_data(plan, because, view))
-    else:
-        print("\n".join(dry_run_lines(plan, because, view)))
-    return 0
+        return _out(json_text(dry_run_data(plan, because, view)), 0)
+    return _out("\n".join(dry_run_lines(plan, because, view)), 0)
 
 
 def _places(args: argparse.Namespace, run_dir: Path) -> Places:
@@ -240,7 +250,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _held_run(args: argparse.Namespace, plan: Any, places: Places, fresh: bool) -> int:
     """The run itself, by the one process that may write its folder."""
-    from pipeline.ledger import open_to_append
+    from pipeline.core.append import Appender
     from pipeline.run import Session, Switch, execute
 
     _occupy(places, plan.spec, resume=bool(args.resume))
@@ -249,18 +259,21 @@ def _held_run(args: argparse.Namespace, plan: Any, places: Places, fresh: bool) 
     switch, progress = Switch(), Progress(sys.stderr)
     signal.signal(signal.SIGINT, _on_interrupt(switch))
     try:
-        with open_to_append(places.journal) as journal:
-            session = Session(plan, places, Credentials(), _sink(journal, progress, switch, args), switch,
-                              stop_grace=OWN_STOP_GRACE, resumed=bool(args.resume))
-            progress.earlier = session.fold.view
-            execute(session)
+        journal = Appender(places.journal)
+        session = Session(plan, places, Credentials(), lambda event: None, switch, stop_grace=OWN_STOP_GRACE,
+                          resumed=bool(args.resume))
+        session.sink = _sink(journal, session, progress, args)
+        journal.room = session.give_room
+        progress.earlier = session.fold.view
+        execute(session)
+        journal.close(PATIENCE if journal.waiting else 0)
     except UserError:
         if fresh:
             shutil.rmtree(places.run_dir, ignore_errors=True)
         raise
     finally:
         progress.end()
-    return _finish(args, session)
+    return _finish(args, session, journal.waiting)
 
 
 def _on_interrupt(switch: Any) -> Any:
@@ -272,31 +285,60 @@ def _on_interrupt(switch: Any) -> Any:
     return handler
 
 
-def _sink(journal: Any, progress: Progress, switch: Any, args: argparse.Namespace) -> Any:
+def _sink(journal: Any, session: Any, progress: Progress, args: argparse.Namespace) -> Any:
     from pipeline.events import TaskFinished, to_line
 
     def sink(event: Any) -> None:
-        journal.write(to_line(event) + "\n")
+        if (trouble := journal.write(to_line(event))) is not None:
+            session.pause(trouble)
         progress.event(event)
         if isinstance(event, TaskFinished) and event.outcome != "scored" and not args.continue_on_fail:
-            switch.stop(f"Task {event.task} was not scored, and --no-continue-on-fail was given.")
+            session.switch.stop(f"Task {event.task} was not scored, and --no-continue-on-fail was given.")
 
     return sink
 
 
-def _finish(args: argparse.Namespace, session: Any) -> int:
-    """Write the manifest and print the closing lines, both from the whole journal: a run that went on has several stretches."""
+def _finish(args: argparse.Namespace, session: Any, untold: int) -> int:
+    """Write the manifest and print the closing lines, both from the whole journal: a run that went on has several stretches.
+
+    Args:
+        untold: lines of the journal that the disk refused to the end; what they say is then told from memory.
+    """
     from pipeline.report.manifest import write_manifest
 
-    view = _view_of(session.places.journal)
-    write_manifest(view, session.places)
+    view, problem = session.fold.view, _unwritten(session.ledger.unwritten, untold)
+    try:
+        if not untold:
+            view = _view_of(session.places.journal)
+            write_manifest(view, session.places)
+    except OSError as error:
+        problem = problem or f"The manifest is not written: {machine.words(error) or error.strerror} Go on with the run to have it."
     interrupted = view.status == "stopped" and "interrupted" in view.reason
-    code = 130 if interrupted else int(view.counts()["scored"] < view.planned)
+    code = 130 if interrupted else int(view.counts()["scored"] < view.planned or bool(problem))
+    if problem:
+        print(problem, file=sys.stderr)
     if args.json:
-        print_json(result_data(view, session.places, code))
-    else:
-        lost = [r for r in session.evaluator.lost.values() if view.attempts[r.task.key, r.epoch].outcome is r.outcome]
-        print("\n".join(result_lines(view, session.places, lost)))
+        return _out(json_text(result_data(view, session.places, code) | {"problem": problem}), code)
+    lost = [r for r in session.evaluator.lost.values() if view.attempts[r.task.key, r.epoch].outcome is r.outcome]
+    return _out("\n".join(result_lines(view, session.places, lost)), code)
+
+
+def _unwritten(calls: int, events: int) -> str:
+    if not calls and not events:
+        return ""
+    lost = f" {calls} records of calls are lost: their answers were paid for and are asked for again." if calls else ""
+    return f"The disk took no more to the end.{lost} Make room, then go on with --resume."
+
+
+def _out(text: str, code: int) -> int:
+    """Print to standard output, whole; the exit code."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries once more at its end, with a trace
+        print(f"Standard output took no more: {error.strerror}.", file=sys.stderr)
+        return code or 1
     return code
 
 
@@ -357,7 +399,8 @@ def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:
         begun = path.exists() and places.journal.exists() and places.journal.stat().st_size > 0
         if begun and not resume and path.read_text(encoding="utf-8") != spec.canonical():
             raise UserError(f"{run_dir} holds another run.", "", "Name another --log-dir, or go on with that run by --resume.")
-        path.write_text(spec.canonical(), encoding="utf-8")
+        write_whole(path, spec.canonical())
+        places.manifest.unlink(missing_ok=True)  # it does not hold for a run that goes on
         run_folder.keep_places(places)
     except OSError as error:
         raise UserError(f"{run_dir} cannot be written: {error.strerror}.", "", "Name another --log-dir.") from None

@@ -166,7 +166,7 @@ class VerdictGiven(_Event):
 class TaskFinished(_Event):
     """The one outcome of a task and epoch. `score` is unclipped, None unless scored.
 
-    `stage` is "solver", "judge" or ""; `reason` one public sentence, "" when scored.
+    `stage` is "solver", "judge", "program" (a fault of this one) or ""; `reason` one public sentence, "" when scored.
     """
 
     kind: Literal["task_finished"] = "task_finished"

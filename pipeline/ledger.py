@@ -3,15 +3,25 @@
 Holds answer and judge text, so it is never served to anyone but the run's owner. Never holds a key.
 """
 
+import errno
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from pipeline.core import lock
+from pipeline.core.append import Appender, Room, free_bytes
 from pipeline.cost.usage import Usage
 from pipeline.events import Role
+
+ROOM = 256 << 10
+"""Bytes kept free while calls are made: the answers of all that are under way when the disk is full."""
+LOW = 128 << 10
+"""Bytes that must be free beside those for a call to leave: the log and the manifest are written after the last answer."""
+PATIENCE = 5.0
+"""Seconds for which what the disk refused is tried again at the end."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +83,28 @@ class Ledger:
         self._told: dict[str, int] = {}
         self._fresh: dict[tuple[str, int], list[CallId]] = {}
         self.resumed = bool(self.entries)
-        self._file = open_to_append(self.path)
+        try:
+            self._room = Room(self.path.with_name("ledger.room"), ROOM)
+            self._file = Appender(self.path, self._room.give)
+        except OSError:
+            self.lock.release()
+            raise
+        self.trouble: Callable[[OSError], None] = lambda error: None
 
     def sent(self, call: CallId, attempt: int, reserve_cost: float | None, reserve_tokens: int) -> None:
-        """Note that a call is about to leave, with what is reserved for it."""
+        """Note that a call is about to leave, with what is reserved for it.
+
+        Raises:
+            OSError: that cannot be written, or its answer might not fit any more, so the call must not leave.
+        """
+        if free_bytes(self.path.parent) < LOW:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._write({"id": call.text(attempt), "sent": True, **_id_fields(call, attempt),
-                     "reserve_cost": reserve_cost, "reserve_tokens": reserve_tokens})
+                     "reserve_cost": reserve_cost, "reserve_tokens": reserve_tokens}, must=True)
 
     def came_back(self, entry: Entry) -> None:
-        """Note an answer or a fault. An answer is in the file before anyone is told of it."""
+        """Note an answer or a fault. An answer is in the file before anyone is told of it, or, where the disk refuses, in
+        memory until the disk takes it; `trouble` is told."""
         if (known := self.entries.get(entry.id)) is None:
             self.entries[entry.id] = known = []
             self._fresh.setdefault((entry.id.task, entry.id.epoch), []).append(entry.id)
@@ -97,8 +120,22 @@ class Ledger:
         for call in self._fresh.pop((task, epoch), ()):
             del self.entries[call]
 
-    def _write(self, data: dict[str, Any]) -> None:
-        self._file.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n")
+    def _write(self, data: dict[str, Any], must: bool = False) -> None:
+        error = self._file.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+        if error is not None:
+            if must:
+                self._file.drop_last()
+                raise error
+            self.trouble(error)
+
+    def give_room(self) -> bool:
+        """Give back the bytes that were kept free, for what must still be written; whether there were any."""
+        return self._room.give()
+
+    @property
+    def unwritten(self) -> int:
+        """Records that the disk has refused so far."""
+        return self._file.waiting
 
     def answer(self, call: CallId) -> Entry | None:
         """The answer this call already has, or None."""
@@ -121,8 +158,9 @@ class Ledger:
         return max([told, *(e.attempt for e in self.entries.get(call, ()))]) + 1
 
     def close(self) -> None:
-        """Close the file, and let another process have it."""
-        self._file.close()
+        """Close the file, and let another process have it; where the disk refuses, it is tried for some seconds more."""
+        self._file.close(PATIENCE)
+        self._room.give()
         self.lock.release()
 
 
@@ -159,17 +197,6 @@ def from_data(data: dict[str, Any]) -> Entry:
 def _id_fields(call: CallId, attempt: int) -> dict[str, Any]:
     return {"role": call.role, "task": call.task, "epoch": call.epoch, "criterion": call.criterion,
             "verdict_try": call.verdict_try, "attempt": attempt}
-
-
-def open_to_append(path: Path) -> TextIO:
-    """A file of lines, open at its end and written line by line; a last line that a crash cut is ended first."""
-    file = path.open("a", encoding="utf-8", buffering=1)
-    if path.stat().st_size:
-        with path.open("rb") as written:
-            written.seek(-1, 2)
-            if written.read(1) != b"\n":
-                file.write("\n")
-    return file
 
 
 def read_ledger(path: Path) -> Iterator[Entry]:

@@ -8,17 +8,18 @@ import asyncio
 import inspect as python_inspect
 import logging
 import os
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from inspect_ai.model import Model
 
 from pipeline import __version__, events, heap, ready
 from pipeline.admission import Admission
+from pipeline.broken import keep_trace
+from pipeline.core import clock, machine
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 from pipeline.core.written import guard_logs, unguard_logs
@@ -35,6 +36,7 @@ from pipeline.errors import UserError
 from pipeline.growth import chosen_by
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
+from pipeline.judging.outcomes import PROGRAM, Outcome
 from pipeline.judging.prompts import JudgePrompt, load_prompt
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.log_ending import tell_log
@@ -43,6 +45,7 @@ from pipeline.report.comparability import cap_differences, differences
 from pipeline.report.repeats import NOT_TRIED, adds
 from pipeline.report.view import Fold, RunView
 from pipeline.spec import Credentials, Places, RunSpec
+from pipeline.switch import Switch
 
 PILOT_TASKS = 5
 REESTIMATE_AFTER = 5
@@ -83,31 +86,6 @@ class Plan:
         s = self.data.source
         return events.DataRecord(kind=s.kind, name=s.name, revision=s.revision, digest=s.digest, gated=s.gated,  # type: ignore[arg-type]
                                  available=len(self.data.tasks))
-
-
-class Switch:
-    """Stops a run from another thread or from a signal handler. The first request stands."""
-
-    def __init__(self) -> None:
-        self.asked: tuple[str, str] | None = None
-        self._act: Callable[[str, str], Any] | None = None
-        self._lock = threading.Lock()
-
-    def stop(self, sentence: str = "The run was stopped.", cause: str = "stopped") -> None:
-        """Ask for the stop; it takes hold in the run's own loop at once."""
-        with self._lock:
-            if self.asked is None:
-                self.asked = (cause, sentence)
-                if self._act is not None:
-                    self._act(cause, sentence)
-
-    def attach(self, door: Door) -> None:
-        """Called once inside the run's loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            self._act = partial(loop.call_soon_threadsafe, door.close)  # type: ignore[arg-type]
-            if self.asked is not None:
-                door.close(*self.asked)
 
 
 def prepare(spec: RunSpec, places: Places, hf_token: str | None = None, live: dict[str, Any] | None = None) -> Plan:
@@ -172,6 +150,8 @@ class Session:
     def say(self, event: Any) -> None:
         """Hand an event on, its free texts without secrets, unless the journal says it already, and keep the view current."""
         event = events.redacted(event, self.redact)
+        if clock.now() - event.t > 1:  # the machine's clock was set back
+            event = event.model_copy(update={"t": clock.now()})
         new = adds(self.fold, event)
         if new:
             self.fold.apply(event)
@@ -182,6 +162,21 @@ class Session:
             self.ended.add((event.task, event.epoch))
             if len(self.ended) % heap.EVERY == 0:
                 heap.give_back()
+
+    def broke(self, error: BaseException) -> None:
+        """Keep the trace of a fault of this program for whoever runs it."""
+        keep_trace(self.places.run_dir, error, Redactor(self.credentials.secrets()))
+
+    def pause(self, error: BaseException) -> None:
+        """The machine takes no more: let no further call leave, whether or not the run's loop has begun."""
+        self.switch.stop(machine.sentence(error) or f"{type(error).__name__}. {machine.GO_ON}", "paused")
+        if self.evaluator is not None:
+            with suppress(RuntimeError):  # no loop runs here
+                self.evaluator.door.pause(error)
+
+    def give_room(self) -> bool:
+        """Bytes that were kept free for a full disk are given back; whether there were any."""
+        return self.ledger is not None and self.ledger.give_room()
 
     def _reestimate(self) -> None:
         view = self.fold.view
@@ -203,10 +198,15 @@ class Session:
         meter = Meter(spec.max_cost, spec.max_calls, spec.max_tokens)
         meter.check_can_hold({"solver": self.plan.solver_price, "judge": self.plan.judge_price})
         built = ready.models(spec, keys, self.redact)
-        self.ledger = ledger = Ledger(self.places.ledger)
-        remember(self.plan.data.tasks, self.places.private)
+        try:
+            self.ledger = ledger = Ledger(self.places.ledger)
+            remember(self.plan.data.tasks, self.places.private)
+        except OSError as error:
+            found = machine.words(error) or f"The run's folder cannot be used: {error.strerror}."
+            raise UserError(found, "", "Mend it first.") from None
         door = Door(meter=meter, ledger=ledger, say=self.say, connections=spec.max_connections, retries=spec.api_retries,
                     timeout=spec.call_timeout, redact=self.redact, stop_grace=self.stop_grace)
+        door.broke = self.broke
         solver = _role("solver", built["solver"], self.plan.solver_price, meter.capped)
         judge = _role("judge", built["judge"], self.plan.judge_price, meter.capped)
         admission = Admission(meter, door, self.plan.estimate.judge.per_call)
@@ -225,6 +225,7 @@ class Session:
                 paid.add(event.id)
                 ledger.told(event.id)
                 meter.carry(event.role, event.cost, 1, (event.input or 0) + (event.output or 0))
+        clock.not_before(self.fold.view.finished or self.fold.view.started)
         self.say(_started(self.plan, self.resumed))
         for entry in self.earlier:
             ledger.came_back(entry)
@@ -285,7 +286,7 @@ def execute(session: Session) -> RunView:
         if session.ledger is not None:
             session.ledger.close()
         unguard_logs(session.redact)
-    _leftovers(session, evaluator)
+    _leftovers(session, evaluator, status, reason)
     session.say(events.RunFinished(t=time.time(), status=status, reason=reason))  # type: ignore[arg-type]
     return session.fold.view
 
@@ -296,7 +297,18 @@ def _evaluated(session: Session, evaluator: Evaluator) -> tuple[str, str]:
         _inspect_eval(session, evaluator)
     except KeyboardInterrupt:
         return "stopped", "The run was interrupted."
+    except Exception as error:  # noqa: BLE001 - what ended stays, and the run can go on
+        session.broke(error)
+        if evaluator.door.closed is None:
+            return broken_off(error)
     return _ending(session, evaluator)
+
+
+def broken_off(error: Exception) -> tuple[str, str]:
+    """Status and reason of a run that an exception ended: this machine's trouble pauses it, our own fault fails it."""
+    if trouble := machine.sentence(error):
+        return "paused", trouble
+    return "failed", f"The run broke off by a fault of this program ({type(error).__name__}). Finished tasks are kept."
 
 
 def _inspect_eval(session: Session, evaluator: Evaluator) -> None:
@@ -374,6 +386,7 @@ def quiet() -> None:
     os.environ.setdefault("INSPECT_DISPLAY", "none")
     os.environ["AWS_MAX_ATTEMPTS"] = "1"
     # Three records a call, made only to be thrown away; what is worth a look in the log stays.
+    logging.raiseExceptions = False  # a log that the disk refuses prints no trace
     logging.getLogger("inspect_ai.model").setLevel(logging.INFO)
     heap.tune()
     heap.give_back()  # what reading the tasks took
@@ -394,20 +407,19 @@ def _ending(session: Session, evaluator: Evaluator) -> tuple[str, str]:
     return "finished", ""
 
 
-def _leftovers(session: Session, evaluator: Evaluator) -> None:
+def _leftovers(session: Session, evaluator: Evaluator, status: str, why: str) -> None:
     """Give every task that never ended its outcome, so that each ends in exactly one."""
-    from pipeline.judging.outcomes import Outcome
-
     closed = evaluator.door.closed
-    if closed is None:  # an exception of our own code, which inspect has written into its log
-        outcome, tasks = Outcome.API_ERROR, _stretch(session.plan)
+    outcome, stage, reason, tasks = Outcome.CANCELLED, "", why, list(session.plan.chosen)
+    if closed is not None:
+        outcome, reason = Outcome.SKIPPED_BY_CAP if closed.cause == "capped" else Outcome.CANCELLED, closed.sentence
+    elif status in ("finished", "paused") and not why.endswith(machine.GO_ON):  # our own code, in inspect's hands
+        outcome, stage, tasks = Outcome.API_ERROR, PROGRAM, _stretch(session.plan)
         reason = "A fault of this program ended the task; the log has it."
-    else:
-        outcome = Outcome.SKIPPED_BY_CAP if closed.cause == "capped" else Outcome.CANCELLED
-        reason, tasks = closed.sentence, list(session.plan.chosen)
     known = session.fold.view.attempts
     for t in tasks:
         for epoch in range(1, session.plan.spec.epochs + 1):
             a = known.get((t.key, epoch))
             if (t.key, epoch) not in session.ended and (a is None or a.outcome is None or a.outcome in NOT_TRIED):
-                session.say(events.TaskFinished(t=time.time(), task=t.key, epoch=epoch, outcome=outcome, reason=reason))
+                session.say(events.TaskFinished(t=time.time(), task=t.key, epoch=epoch, outcome=outcome, stage=stage,
+                                                reason=reason))

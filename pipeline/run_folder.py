@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+from pipeline.core.files import write_whole
 from pipeline.core.lock import Lock
 from pipeline.errors import UserError
 from pipeline.ledger import hold_run
@@ -74,4 +75,4 @@ def keep_places(places: Places) -> None:
         OSError: the folder cannot be written.
     """
     paths = {n: str(p.absolute()) for n in ("csv_path", "resources_dir") if (p := getattr(places, n))}
-    (places.run_dir / PLACES).write_text(json.dumps(kept_places(places.run_dir) | paths), encoding="utf-8")
+    write_whole(places.run_dir / PLACES, json.dumps(kept_places(places.run_dir) | paths))

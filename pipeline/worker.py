@@ -6,16 +6,18 @@ Never prints: standard output belongs to the engine's protocol.
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline.broken import keep_trace
 from pipeline.core.redact import Redactor
 from pipeline.core.secret_names import machine_secrets
 from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, to_line
 from pipeline.ledger import from_data
-from pipeline.run import Session, Switch, execute, prepare
+from pipeline.run import Session, Switch, broken_off, execute, prepare
 from pipeline.spec import Credentials, Places, RunSpec
 
 METER_EVERY = 1.0
@@ -56,8 +58,9 @@ class Pipe:
         with self._lock:
             raw, self._parts = b"".join(self._parts), []
             view = memoryview(raw)
-            while view:
-                view = view[os.write(self._fd, view):]
+            with suppress(OSError):  # the engine has gone, and with it everyone who listens
+                while view:
+                    view = view[os.write(self._fd, view):]
 
     def close(self) -> None:
         """Write the rest and end."""
@@ -81,9 +84,9 @@ def work(order: dict[str, Any], events_out: int, orders_in: int) -> int:
         pipe.event(RunFinished(t=_now(), status="failed", reason=redact(str(error))))
         return 2
     except Exception as error:  # noqa: BLE001 - the page must be told
-        reason = f"The run broke off by a fault of this program ({type(error).__name__}). Finished tasks are kept."
-        pipe.event(RunFinished(t=_now(), status="failed", reason=reason))
-        _keep_trace(order, error, redact)
+        status, reason = broken_off(error)
+        pipe.event(RunFinished(t=_now(), status=status, reason=reason))  # type: ignore[arg-type]
+        keep_trace(Path(order["places"]["run_dir"]), error, redact)
         return 3
     finally:
         pipe.close()
@@ -122,13 +125,6 @@ def _listen(orders_in: int, switch: Switch) -> None:
     switch.stop("The server went away.")
     threading.Event().wait(OUTLIVE)
     os._exit(4)
-
-
-def _keep_trace(order: dict[str, Any], error: BaseException, redact: Redactor) -> None:
-    import traceback
-
-    path = Path(order["places"]["run_dir"]) / "private" / "error.txt"
-    path.write_text(redact("".join(traceback.format_exception(error))), encoding="utf-8")
 
 
 def _now() -> float:

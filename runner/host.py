@@ -7,11 +7,12 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipeline.core import machine
+from pipeline.core.clock import now
 from pipeline.core.lock import Held, Lock
 from pipeline.core.written import guard_logs, unguard_logs
 from pipeline.errors import UserError
@@ -27,6 +28,7 @@ from runner.store import RESTARTED, Store
 
 CRASHED = "The evaluation engine ended unexpectedly; finished tasks are kept."
 STOPPED = "The run was stopped; finished tasks are kept."
+TRY_AGAIN = 2.0  # seconds between two tries to write what the disk refused
 KILL_AFTER = 45.0  # seconds a stopped worker has to write its log
 log = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ class Host:
         self.live: dict[str, LiveRun] = {}
         self._tokens: dict[str, LiveRun] = {}
         self._background: set[asyncio.Task[Any]] = set()
+        self._closing = False
 
     def open(self) -> None:
         """Start the engine in the background, and the beat that writes journals and wakes watchers."""
@@ -57,6 +60,7 @@ class Host:
     async def close(self) -> None:
         """End the engine; what was going on is marked interrupted."""
         unguard_logs(self._redact)
+        self._closing = True
         for run in self.live.values():
             run.why = run.why or ("interrupted", RESTARTED)
         await self.engine.close()
@@ -78,7 +82,8 @@ class Host:
         """
         if key not in self.live and key in self._store.metas:
             try:
-                held = await asyncio.to_thread(hold_run, self._store.folder(key))
+                with machine.in_words():
+                    held = await asyncio.to_thread(hold_run, self._store.folder(key))
             except Held:
                 if key not in self.live:
                     raise
@@ -188,24 +193,55 @@ class Host:
 
     def _disk_trouble(self, run: LiveRun, error: OSError) -> None:
         log.error("a journal cannot be written: %s", error.strerror)
-        self.spawn(self.stop(run, ("stopped", "The server's disk took no more; finished tasks are kept.")))
+        self.spawn(self.stop(run, ("paused", machine.sentence(error) or f"The server's disk took no more. {machine.GO_ON}")))
 
     async def _settle(self, run: LiveRun, status: Status, reason: str) -> None:
         """The stretch is over: last event, journal to the disk, manifest; then the run is like any other on disk."""
         self._tokens.pop(run.token, None)
         if run.settling:
+            if self._closing:  # one last try for what the disk refused until now
+                with contextlib.suppress(Exception):
+                    await self._write_out(run)
+                return self._let_go(run)
             await run.gone.wait()
             return
         run.settling = True
         run.end(status, reason)
         try:
-            await run.flush(final=True)
-            if run.view.tasks:
-                await asyncio.to_thread(_write_manifest, run.view, Places(run.folder))
+            await self._write_out(run)
         except Exception:
             log.exception("the end of a run could not be written")
+            run.wake()
+            if not self._closing:
+                self.spawn(self._write_later(run))
+                return
+        self._let_go(run)
+
+    async def _write_out(self, run: LiveRun) -> None:
+        """Journal, manifest and record of a run that has ended.
+
+        Raises:
+            OSError: the disk refused; all of it can be tried again.
+        """
+        await run.flush(final=True)
+        if run.key in self._store.metas and run.view.tasks:
+            await asyncio.to_thread(_write_manifest, run.view, Places(run.folder))
         if meta := self._store.metas.get(run.key):
-            self._store.save(replace(meta, ended=time.time(), card=card(run.view)))
+            self._store.save(replace(meta, ended=now(), card=card(run.view)))
+
+    async def _write_later(self, run: LiveRun) -> None:
+        """A run whose end the disk refused stays in memory, and its folder ours, until the disk takes it."""
+        while run.key in self._store.metas:
+            await asyncio.sleep(TRY_AGAIN)
+            try:
+                await self._write_out(run)
+                break
+            except Exception as error:  # noqa: BLE001 - the next time may go well
+                log.warning("the end of a run still cannot be written: %s", type(error).__name__)
+        self._let_go(run)
+
+    def _let_go(self, run: LiveRun) -> None:
+        run.journal.close()
         run.forget_keys()
         run.held.release()
         self.live.pop(run.key, None)

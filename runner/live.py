@@ -6,17 +6,18 @@ stream still means the same after a restart.
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.append import Appender
+from pipeline.core.clock import now
 from pipeline.core.lock import Lock
 from pipeline.core.redact import Redactor
 from pipeline.events import Event, RunFinished, Status, redacted, to_line
 from pipeline.report.view import RunView
 from runner.folded import Folded
-from runner.store import Journal, size_of
+from runner.store import size_of
 
 TICK = 0.2  # at most five messages a second to a watcher
 MEASURE = 5.0  # seconds between two looks at a folder's size
@@ -62,7 +63,7 @@ class LiveRun(Watched):
         self.held = held
         self.key, self.token, self.folder, self.names, self.demo = key, token, folder, names, demo
         self.redact = Redactor(secrets)
-        self.journal = Journal(folder / "events.jsonl")
+        self.journal = Appender(folder / "events.jsonl")
         self.why: tuple[Status, str] | None = None
         self.stopping = False
         self.ended = False
@@ -85,7 +86,7 @@ class LiveRun(Watched):
             if self.why:
                 event = event.model_copy(update={"status": self.why[0], "reason": self.why[1]})
         event = redacted(event, self.redact)
-        self.journal.append(to_line(event))
+        self.journal.add(to_line(event))
         self.folded.apply(event)
 
     def forget_keys(self) -> None:
@@ -94,7 +95,7 @@ class LiveRun(Watched):
 
     def end(self, status: Status, reason: str) -> None:
         """Say how the stretch ended, if it has not been said."""
-        self.take(RunFinished(t=time.time(), status=status, reason=self.redact(reason)))
+        self.take(RunFinished(t=now(), status=status, reason=self.redact(reason)))
 
     async def flush(self, final: bool = False) -> None:
         """Write what waits, then let watchers see it.
@@ -103,16 +104,16 @@ class LiveRun(Watched):
             OSError: the disk refused.
         """
         async with self._writing:
-            if self.journal.dirty or final:
+            if self.journal.waiting or final:
                 await asyncio.to_thread(self.journal.flush, final)
-        if self.folded.wire.publish(time.time(), self.view, final) or final:
+        if self.folded.wire.publish(now(), self.view, final) or final:
             self.wake()
 
-    async def size(self, now: float) -> int | None:
+    async def size(self, at: float) -> int | None:
         """Bytes of the run's folder, or None where it was measured a moment ago."""
-        if now - self._measured < MEASURE:
+        if at - self._measured < MEASURE:
             return None
-        self._measured = now
+        self._measured = at
         return await asyncio.to_thread(size_of, self.folder)
 
 
@@ -129,7 +130,7 @@ async def beat(
         for run in runs():
             try:
                 await run.flush()
-                size = await run.size(time.time())
+                size = await run.size(now())
                 if size is not None:
                     weigh(run, size)
             except OSError as error:

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.files import write_whole
 from pipeline.core.hub_json import watch_hub
 from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.errors import UserError
 from pipeline.report.export.source import read_manifest, run_of
 from pipeline.report.summary import summarise
 from runner.sharing import Meta, is_public
-from runner.store import Store, write_atomically
+from runner.store import Store
 
 PUBLIC_FILES = ("events.jsonl", "manifest.json", "spec.json")
 CARD = "run.json"
@@ -266,7 +267,7 @@ class Mirroring:
         return hashlib.sha256(json.dumps([_public(meta), meta.ended], sort_keys=True).encode()).hexdigest()[:32]
 
     def _save(self) -> None:
-        write_atomically(self._state, json.dumps({"withdrawn": sorted(self._withdrawn), "have": self._have}))
+        write_whole(self._state, json.dumps({"withdrawn": sorted(self._withdrawn), "have": self._have}))
 
 
 def _public(meta: Meta) -> dict[str, Any]:

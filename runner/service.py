@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.core import clock
 from pipeline.core.lock import Held
 from pipeline.errors import UserError
 from pipeline.growth import going_on, keep_spec
@@ -144,8 +145,8 @@ class RunService:
             places.setdefault("cache_dir", str(self.home.resolve() / "hub" / digest))
         self.store.create(meta, spec, places)
         order = {"places": places, "earlier": [to_data(e) for e in earlier], "live": live_prices, "resume": False}
-        held = await self.host.hold(meta.key)
         try:
+            held = await self.host.hold(meta.key)
             await self.host.launch(meta.key, folded, owner.names, spec, credentials, order, held)
         except UserError:
             self.store.remove(meta.key)  # nobody has its link
@@ -346,10 +347,10 @@ class RunService:
     def _check_start(self, owner: Owner, spec: RunSpec) -> None:
         self._disk.check()
         demo = is_demo(spec)
-        self._admission[demo].admit(owner.names, self.host.behind(demo), time.time())
+        self._admission[demo].admit(owner.names, self.host.behind(demo), clock.now())
 
     async def _make_room(self) -> None:
-        for meta in spare(self.store.metas.values(), self.host.live, time.time()) if self._disk.full() else ():
+        for meta in spare(self.store.metas.values(), self.host.live, clock.now()) if self._disk.full() else ():
             await self._delete(meta)
             if not self._disk.full():
                 return

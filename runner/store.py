@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core import lock
+from pipeline.core.append import Appender
+from pipeline.core.clock import now
+from pipeline.core.files import write_whole
+from pipeline.core.machine import in_words
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, read_journal, to_line
 from pipeline.ledger import hold_run
@@ -25,49 +29,6 @@ from runner.sharing import Meta, is_key
 RESTARTED = "The server restarted; finished tasks are kept."
 TAIL = 1 << 16
 log = logging.getLogger(__name__)
-
-
-class Journal:
-    """Appends lines to `events.jsonl` through a buffer; a line that a crash cut is closed before the first append."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._buffer: list[bytes] = []
-        self.bytes = path.stat().st_size if path.exists() else 0
-        if self.bytes and _last_byte(path) != b"\n":
-            self._buffer.append(b"\n")
-
-    @property
-    def dirty(self) -> bool:
-        """Whether lines wait to be written."""
-        return bool(self._buffer)
-
-    def append(self, line: str) -> None:
-        """Take one line, without its newline."""
-        self._buffer.append(line.encode() + b"\n")
-
-    def flush(self, sync: bool = False) -> None:
-        """Write what waits, and with `sync` make it last through a power cut. One call at a time; may run in a thread.
-
-        Raises:
-            OSError: the disk refused; the lines stay in the buffer.
-        """
-        count = len(self._buffer)
-        data = b"".join(self._buffer[:count])
-        if not data and not sync:
-            return
-        with open(self._path, "ab") as file:
-            start = file.tell()
-            try:
-                file.write(data)
-                file.flush()
-            except OSError:
-                os.truncate(self._path, start)  # a line must not be half there when it is written again
-                raise
-            if sync:
-                os.fsync(file.fileno())
-        del self._buffer[:count]
-        self.bytes += len(data)
 
 
 class Store:
@@ -124,25 +85,36 @@ class Store:
         return cut
 
     def create(self, meta: Meta, spec: RunSpec, places: dict[str, str]) -> Path:
-        """Make the folder of a new run."""
+        """Make the folder of a new run.
+
+        Raises:
+            UserError: the disk takes no more; nothing of the folder stays.
+        """
         folder = self.folder(meta.key)
-        (folder / "private").mkdir(parents=True, mode=0o700)
-        self.save(meta)
-        write_atomically(folder / "spec.json", spec.canonical())
-        write_atomically(folder / "private" / "places.json", json.dumps(places))
+        try:
+            with in_words():
+                (folder / "private").mkdir(parents=True, mode=0o700)
+                write_whole(folder / "spec.json", spec.canonical())
+                write_whole(folder / "private" / "places.json", json.dumps(places))
+            self.save(meta)
+        except UserError:
+            self.remove(meta.key)
+            raise
         return folder
 
     def save(self, meta: Meta) -> None:
         """Write a meta record and remember it."""
-        write_atomically(self.folder(meta.key) / "meta.json", json.dumps(meta.to_json(), sort_keys=True))
+        with in_words():
+            write_whole(self.folder(meta.key) / "meta.json", json.dumps(meta.to_json(), sort_keys=True))
         self._remember(meta)
 
     def reopen(self, key: str, spec: RunSpec, places: dict[str, str], facts: dict[str, Any]) -> None:
         """A run goes on: its spec may have other caps, its manifest no longer holds."""
         folder = self.folder(key)
-        (folder / "manifest.json").unlink(missing_ok=True)
-        write_atomically(folder / "spec.json", spec.canonical())
-        write_atomically(folder / "private" / "places.json", json.dumps(places))
+        with in_words():
+            write_whole(folder / "spec.json", spec.canonical())
+            write_whole(folder / "private" / "places.json", json.dumps(places))
+            (folder / "manifest.json").unlink(missing_ok=True)
         self.save(replace(self.metas[key], ended=None, card=facts))
 
     def adopt(self, meta: Meta, files: dict[str, Path]) -> None:
@@ -213,21 +185,14 @@ class Store:
         last = next(_last_events(path), None)
         cut = not isinstance(last, RunFinished)
         if not isinstance(last, RunFinished):
-            last = RunFinished(t=time.time(), status="interrupted", reason=RESTARTED)
-            journal = Journal(path)
-            journal.append(to_line(last))
+            last = RunFinished(t=max(now(), last.t if last else 0.0), status="interrupted", reason=RESTARTED)
+            journal = Appender(path)
+            journal.add(to_line(last))
             journal.flush(sync=True)
+            journal.close()
         facts = card(self.load(folder.name).view)
         self.save(replace(meta, ended=last.t, card=facts))
         return cut
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that it is either as before or whole, readable by this user alone."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
 
 
 def size_of(folder: Path) -> int:
@@ -264,13 +229,7 @@ def _last_events(path: Path) -> Iterator[Any]:
         yield from read_journal([line])
 
 
-def _last_byte(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1)
-
-
 def _salt(path: Path) -> bytes:
     if not path.exists():
-        write_atomically(path, secrets.token_hex(32))
+        write_whole(path, secrets.token_hex(32))
     return path.read_text().strip().encode()

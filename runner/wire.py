@@ -291,7 +291,7 @@ class Wire:
         if not self._wait:
             return '["w"]'
         until, wait = self._wait
-        return dumps(["w", round(max(0.0, until - now), 1), wait.reason, wait.role, wait.attempt])
+        return dumps(["w", round(min(wait.seconds, max(0.0, until - now)), 1), wait.reason, wait.role, wait.attempt])
 
 
 def money(view: RunView, reserved: float | None) -> str:

@@ -1,5 +1,8 @@
-"""Files that commands leave for a person: whole or not at all, and never in place of one that is there unless asked for."""
+"""Files written whole: as before or as new, never half. Those that commands leave for a person never take the place of one
+that is there, unless asked for.
+"""
 
+import contextlib
 import os
 import secrets
 from collections.abc import Mapping
@@ -52,3 +55,20 @@ def _write(path: Path, data: bytes, force: bool) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file by a temporary one beside it and a rename, readable by this user alone.
+
+    Raises:
+        OSError: the disk refused; the file is as before.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

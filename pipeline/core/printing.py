@@ -44,7 +44,12 @@ def printable(text: str, encoding: str = "utf-8") -> str:
 
 
 def print_json(data: Any, indent: int | None = None) -> None:
-    """One JSON value on standard output; in ASCII where the terminal, or a name in it, allows nothing else."""
+    """One JSON value on standard output."""
+    print(json_text(data, indent))
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    """The value as JSON for standard output; in ASCII where the terminal, or a name in it, allows nothing else."""
     text = json.dumps(data, ensure_ascii=False, indent=indent)
     plain = printable(text, getattr(sys.stdout, "encoding", None) or "utf-8") == text
-    print(text if plain else json.dumps(data, indent=indent))
+    return text if plain else json.dumps(data, indent=indent)

@@ -15,18 +15,20 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Mo
 
 from pipeline import events
 from pipeline.admission import Admission
+from pipeline.core import machine
 from pipeline.cost.bounds import OVERHEAD, upper_bound, upper_bound_text
 from pipeline.data.records import Criterion, Task
 from pipeline.door import Answer, Door, RoleModel, Stopped
 from pipeline.faults import CallFailed
-from pipeline.judging.outcomes import Outcome
+from pipeline.judging.outcomes import PROGRAM, Outcome
 from pipeline.judging.prompts import JudgePrompt
 from pipeline.judging.score import task_score
 from pipeline.judging.verdict import read_verdict
 from pipeline.ledger import CallId
 
 CUT = ("max_tokens", "model_length", "length")
-BY_FAULT = {"filtered": Outcome.FILTERED, "cancelled": Outcome.CANCELLED, "key_limit": Outcome.SKIPPED_BY_CAP}
+BY_FAULT = {"filtered": Outcome.FILTERED, "cancelled": Outcome.CANCELLED, "key_limit": Outcome.SKIPPED_BY_CAP,
+            "machine": Outcome.CANCELLED}
 Asked = Callable[..., str]
 """The judge's prompt of one answer; the criterion is still open."""
 STAYED_IN_REASONING = "The answer stayed in the model's reasoning; no text came after it."
@@ -93,6 +95,13 @@ class Evaluator:
     async def answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:
         """The solver's output, or None where the task has ended without an answer (see `lost`)."""
         try:
+            return await self._answer(task, epoch, messages)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this task and no other
+            self._broke(task, epoch, error)
+            return None
+
+    async def _answer(self, task: Task, epoch: int, messages: list[ChatMessage]) -> ModelOutput | None:
+        try:
             await self.admission.admit(task, epoch, self.solver, self.judge, self.prompt)
             self._under_way.add((task.key, epoch))
             self.say(events.TaskStarted(t=time.time(), task=task.key, epoch=epoch))
@@ -103,7 +112,8 @@ class Evaluator:
             return None
         except CallFailed as failed:
             outcome = BY_FAULT.get(failed.fault.kind, Outcome.API_ERROR)
-            self._end(Result(task, epoch, outcome, stage="solver", reason=failed.fault.sentence))
+            stage = PROGRAM if failed.fault.kind == PROGRAM else "solver"
+            self._end(Result(task, epoch, outcome, stage=stage, reason=failed.fault.sentence))
             return None
         return self._accept(task, epoch, answer)
 
@@ -125,6 +135,25 @@ class Evaluator:
         """Verdicts on every criterion, and the task's outcome."""
         if (ended := self.lost.get((task.key, epoch))) is not None:
             return ended
+        try:
+            return await self._judge_answer(task, epoch, output)
+        except Exception as error:  # noqa: BLE001 - as in `answer`
+            return self._broke(task, epoch, error)
+
+    def _broke(self, task: Task, epoch: int, error: Exception) -> Result:
+        """End a task by an exception that is no provider's: this program's own, or this machine's, which pauses the run."""
+        self.door.broke(error)
+        result = Result(task, epoch, Outcome.API_ERROR, stage=PROGRAM, reason=_program(error))
+        if machine.words(error):
+            self.door.pause(error)
+            result = Result(task, epoch, Outcome.CANCELLED, reason=machine.sentence(error))
+        try:
+            self._end(result)
+        except Exception as again:  # noqa: BLE001 - the run's end gives the task its outcome
+            self.door.broke(again)
+        return result
+
+    async def _judge_answer(self, task: Task, epoch: int, output: ModelOutput) -> Result:
         asked = partial(self.prompt.fill, task_text=task.user_message, reference_answer=task.reference_answer,
                         ai_response=output.completion)
         # Most of a prompt is the same for all criteria of a task: its tokens are counted once.
@@ -140,9 +169,15 @@ class Evaluator:
         except Stopped as stop:
             return Judged(criterion, None, cause=stop.cause, reason=stop.sentence, stopped=True)
         except CallFailed as failed:
-            filtered = failed.fault.kind == "filtered"
+            filtered, stopped = failed.fault.kind == "filtered", failed.fault.kind == "machine"
             judged = Judged(criterion, None, cause="judge_filtered" if filtered else failed.fault.kind,
-                            reason=failed.fault.sentence, api_fault=not filtered)
+                            reason=failed.fault.sentence, stopped=stopped, api_fault=not (filtered or stopped))
+        except Exception as error:  # noqa: BLE001 - it costs this verdict and no other
+            self.door.broke(error)
+            if machine.words(error):
+                self.door.pause(error)
+                return Judged(criterion, None, cause="paused", reason=machine.sentence(error), stopped=True)
+            judged = Judged(criterion, None, cause=PROGRAM, reason=_program(error), api_fault=True)
         if judged.verdict is None:
             self._say_verdict(task, epoch, judged, "")
         return judged
@@ -222,12 +257,17 @@ def _outcome(task: Task, epoch: int, judged: Sequence[Judged], cut: bool, closed
     if (limit := next((j for j in missing if j.cause == "key_limit"), None)) is not None:
         return Result(task, epoch, Outcome.SKIPPED_BY_CAP, cut=cut, stage="judge", reason=limit.reason, judged=tuple(judged))
     if faults := [j for j in missing if j.api_fault]:
-        return Result(task, epoch, Outcome.API_ERROR, cut=cut, stage="judge", judged=tuple(judged),
+        stage = PROGRAM if all(j.cause == PROGRAM for j in faults) else "judge"
+        return Result(task, epoch, Outcome.API_ERROR, cut=cut, stage=stage, judged=tuple(judged),
                       reason=f"{len(faults)} of {of} verdicts failed: {faults[0].reason}")
     if closed is not None and any(j.stopped for j in missing):
         return _stopped(task, epoch, closed, "judge", judged)
     return Result(task, epoch, Outcome.JUDGE_UNPARSABLE, cut=cut, stage="judge", judged=tuple(judged),
                   reason=f"{n} of {of} verdicts could not be read ({_causes(missing)}); they can be asked for again alone.")
+
+
+def _program(error: Exception) -> str:
+    return f"A fault of this program ({type(error).__name__}) ended the task; go on with the run to try it again."
 
 
 def _causes(missing: Sequence[Judged]) -> str:

@@ -27,3 +27,6 @@ CUT_OFF = frozenset({Outcome.SKIPPED_BY_CAP, Outcome.CANCELLED})
 
 RETRIABLE = frozenset({Outcome.JUDGE_UNPARSABLE, Outcome.API_ERROR, Outcome.SKIPPED_BY_CAP, Outcome.CANCELLED})
 """Outcomes that a resumed run takes up again."""
+
+PROGRAM = "program"
+"""The stage of a task that ended by a fault of this program: an `api_error`, counted apart from those of providers."""

@@ -5,6 +5,7 @@ Never prints a key; prints what a judge wrote only here, to the person who ran i
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from pipeline.cost.estimate import estimate_summary_lines
@@ -60,16 +61,18 @@ class Progress:
         mean = f" · mean {100 * self.total / self.scored:.1f} %" if self.scored else ""
         line = f"{self.done}/{self.planned} tasks{mean}{self._wait}"
         now = time.monotonic()
-        if self.terminal:
-            print(f"\r\x1b[K{line}", end="", file=self.out, flush=True)
-        elif always or now - self._last >= PLAIN_EVERY:
-            self._last = now
-            print(line, file=self.out, flush=True)
+        with suppress(OSError):  # a progress that nobody can read stops no run
+            if self.terminal:
+                print(f"\r\x1b[K{line}", end="", file=self.out, flush=True)
+            elif always or now - self._last >= PLAIN_EVERY:
+                self._last = now
+                print(line, file=self.out, flush=True)
 
     def end(self) -> None:
         """Leave the line."""
         if self.terminal and self.done:
-            print(file=self.out)
+            with suppress(OSError):
+                print(file=self.out)
 
 
 def mean_line(name: str, mean: Any, of: str) -> str:
@@ -91,7 +94,8 @@ def result_lines(view: RunView, places: Places, lost: Sequence[Any]) -> list[str
     if s.clipped is not None:
         lines.append(mean_line("Mean clipped at 0 per task, as in the published tables", s.clipped, ""))
     counts = ", ".join(f"{name} {n}" for name, n in view.counts().items() if n) or "none"
-    lines += [f"Outcomes: {counts}" + (f" (of the scored, {s.cut} cut)" if s.cut else "")]
+    program = f" (of the api_error, {view.program_faults} by faults of this program)" if view.program_faults else ""
+    lines += [f"Outcomes: {counts}{program}" + (f" (of the scored, {s.cut} cut)" if s.cut else "")]
     lines += [f"Differences from the reference settings: {differences}", f"Spend: {spend_words(view)}"]
     if view.status != "finished":
         lines.append(f"The run is {view.status}: {view.reason} Go on with --resume {places.run_dir}")
@@ -132,8 +136,8 @@ def result_data(view: RunView, places: Places, code: int) -> dict[str, Any]:
         "status": view.status, "reason": view.reason, "exit_code": code, "model": view.spec["solver"]["model"],
         "judge": view.spec["judge"]["model"], "scored": _mean(s.scored), "attempted": _mean(s.attempted),
         "clipped": _mean(s.clipped) if s.clipped is not None else None, "counts": view.counts(), "planned": view.planned,
-        "done": view.done,
-        "cut": s.cut, "differences": view.differences, "prompt": view.prompt.model_dump(mode="json") if view.prompt else None,
+        "done": view.done, "program_faults": view.program_faults, "cut": s.cut, "differences": view.differences,
+        "prompt": view.prompt.model_dump(mode="json") if view.prompt else None,
         "data": view.data.model_dump(mode="json") if view.data else None, "spec_digest": view.spec_digest,
         "cost": view.cost, "calls": {role: x.calls for role, x in view.spend.items()},
         "spend": {role: vars(x) for role, x in view.spend.items()}, "estimate": view.estimate,

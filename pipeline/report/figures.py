@@ -87,8 +87,8 @@ class ErrorRow(_Record):
     """Attempts that ended otherwise than scored, by whose fault and at which stage.
 
     Attributes:
-        owner: "model", "judge", "provider", "cap" or "visitor".
-        stage: "solver", "judge" or "" where no call was at fault.
+        owner: "model", "judge", "provider", "program" (this one), "cap" or "visitor".
+        stage: "solver", "judge", "program", or "" where no call was at fault.
         share: of the attempts that have an outcome.
         counts: what it does to the means.
         reason: the sentence most often given.

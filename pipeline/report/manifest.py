@@ -5,11 +5,11 @@ Holds digests, ids, settings, counts and both means. Never text of a task, an an
 
 import hashlib
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.files import write_whole
 from pipeline.report.summary import summarise
 from pipeline.report.view import RunView
 from pipeline.spec import Places
@@ -48,12 +48,5 @@ def build_manifest(view: RunView, journal: str = "") -> dict[str, Any]:
 
 def write_manifest(view: RunView, places: Places) -> None:
     """Write `manifest.json` by a temporary file and a rename; the journal must be complete."""
-    write_json(places.manifest, build_manifest(view, journal_digest(places.journal)))
-
-
-def write_json(path: Path, data: Any) -> None:
-    """JSON to a temporary file beside `path`, then a rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
-    os.replace(temporary, path)
+    manifest = build_manifest(view, journal_digest(places.journal))
+    write_whole(places.manifest, json.dumps(manifest, ensure_ascii=False, indent=1, allow_nan=False))

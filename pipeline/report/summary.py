@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.data.records import Layer
-from pipeline.judging.outcomes import ATTEMPTED, MODEL_FAILURES, Outcome
+from pipeline.judging.outcomes import ATTEMPTED, MODEL_FAILURES, PROGRAM, Outcome
 from pipeline.report import stats
 from pipeline.report.figures import (
     Bin,
@@ -236,7 +236,8 @@ def _errors(view: RunView) -> tuple[ErrorRow, ...]:
     rows = []
     for (outcome, stage), said in sorted(reasons.items(), key=lambda item: (order[item[0][0]], item[0][1])):
         counts = "0 in the mean over attempted tasks" if outcome in MODEL_FAILURES else "in neither mean"
-        rows.append(ErrorRow(owner=_OWNER.get(outcome, "model"), stage=stage, outcome=outcome, count=said.total(),
+        owner = PROGRAM if stage == PROGRAM else _OWNER.get(outcome, "model")
+        rows.append(ErrorRow(owner=owner, stage=stage, outcome=outcome, count=said.total(),
                              share=said.total() / total, counts=counts, reason=said.most_common(1)[0][0]))
     return tuple(rows)
 

@@ -27,7 +27,7 @@ from pipeline.events import (
     VerdictGiven,
     Waiting,
 )
-from pipeline.judging.outcomes import CUT_OFF, Outcome
+from pipeline.judging.outcomes import CUT_OFF, PROGRAM, Outcome
 
 
 @dataclass(slots=True)
@@ -127,6 +127,11 @@ class RunView:
         """Attempts by outcome, every outcome present, in the order of design."""
         seen = Counter(a.outcome for a in self.attempts.values() if a.outcome)
         return {o.value: seen.get(o, 0) for o in Outcome}
+
+    @property
+    def program_faults(self) -> int:
+        """How many of the `api_error` are faults of this program: no provider's and no judge's."""
+        return sum(1 for a in self.attempts.values() if a.outcome is Outcome.API_ERROR and a.stage == PROGRAM)
 
     @property
     def done(self) -> int:

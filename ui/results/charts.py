@@ -332,7 +332,7 @@ def outcomes(summary: Summary, t: T) -> Chart:
     said = ", ".join(f"{n} {name}" for n, name in zip(counts, names, strict=True))
     alt = t("result.alt.outcomes", list=said, cut=summary.cut) if said else t("result.alt.none")
     rows = [[Cell(t("outcome_scored")), Cell(str(summary.counts.get("scored", 0)), num=True), *[Cell("")] * 4]]
-    stages = {"solver": t("est_solver"), "judge": t("est_judge")}
+    stages = {"solver": t("est_solver"), "judge": t("est_judge"), "program": t("result.owner.program")}
     rows += [
         [
             Cell(t(f"outcome_{e.outcome.value}")),

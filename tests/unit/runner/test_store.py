@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import UserError
-from pipeline.events import RunFinished, TaskStarted, from_line, read_journal, to_line
+from pipeline.events import RunFinished, read_journal, to_line
 from pipeline.spec import ModelSpec, RunSpec
 from runner.sharing import Meta
-from runner.store import RESTARTED, Journal, Store
+from runner.store import RESTARTED, Store
 from tests.unit.runner.test_wire import scored, started
 
 SPEC = RunSpec(solver=ModelSpec(model="a/b"))
@@ -68,40 +68,6 @@ def test_a_lost_meta_record_gives_the_run_back_without_its_text(store: Store) ->
     store.metas.clear()
     store.scan()
     assert store.metas[KEY].bound and store.metas[KEY].level == "private"
-
-
-def test_nothing_is_written_twice_when_the_disk_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(tmp_path / "events.jsonl")
-    journal.append(to_line(TaskStarted(task="a")))
-    journal.flush()
-    journal.append(to_line(TaskStarted(task="b")))
-
-    class Full:
-        def __init__(self, file: object) -> None:
-            self.file = file
-
-        def __enter__(self) -> "Full":
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.file.close()
-
-        def tell(self) -> int:
-            return self.file.tell()
-
-        def write(self, data: bytes) -> None:
-            self.file.write(data[:10])
-            self.file.flush()
-            raise OSError(28, "No space left on device")
-
-    real = open
-    monkeypatch.setattr("builtins.open", lambda *a, **k: Full(real(*a, **k)))
-    with pytest.raises(OSError):
-        journal.flush()
-    monkeypatch.undo()
-    journal.flush(sync=True)
-    lines = (tmp_path / "events.jsonl").read_bytes().splitlines()
-    assert [from_line(x).task for x in lines] == ["a", "b"]
 
 
 def test_one_server_at_a_time(store: Store, tmp_path: Path) -> None:
