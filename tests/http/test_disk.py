@@ -1,6 +1,8 @@
 """A disk that takes no more, a folder that goes, too many open files: a sentence, a pause, and nothing paid is lost."""
 
+import asyncio
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -12,9 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.append import Appender
+from pipeline.errors import UserError
+from pipeline.events import read_journal_file
 from pipeline.ledger import read_ledger
+from pipeline.report.view import fold
 from pipeline.verify import verify
+from runner import host
 from tests.http.fake_llm import FakeLLM
+from tests.http.runner_kit import ended, key, service, spec, until
 from tests.http.test_resume import CommandLine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,3 +128,35 @@ def test_standard_output_that_takes_no_more_is_said_and_not_in_a_trace(cli):
                               stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 1 and "Standard output took no more" in done.stderr and "Traceback" not in done.stderr
     assert (cli.logs / "manifest.json").exists() and os.path.exists(cli.logs / "events.jsonl")
+
+
+def test_a_run_of_the_page_pauses_on_a_full_disk_and_is_written_once_there_is_room(tmp_path, monkeypatch):
+    async def go() -> None:
+        async with service(tmp_path) as s:
+            monkeypatch.setattr(host, "TRY_AGAIN", 0.1)
+            rid = await s.start(spec(tasks=200, delay=0.05), key())
+            await until(lambda: any(r.view.done for r in s.host.live.values()))
+            with monkeypatch.context() as full:
+                full.setattr(Appender, "_put", refuses)
+                await until(lambda: all(r.ended and r.settling for r in s.host.live.values()))
+                view = await s.view(rid)
+                assert view.status == "paused" and view.reason.startswith("The disk is full. Nothing more is sent")
+                with pytest.raises(UserError):
+                    await s.resume(rid, key())
+            await ended(s, rid)
+            folder = s.folder(s.get(rid))
+            assert verify(folder) == [] or "spec digest" in str(verify(folder))
+            assert fold(read_journal_file(folder / "events.jsonl")).done == view.done
+            with monkeypatch.context() as full:
+                full.setattr("runner.store.write_whole", refuses)
+                with pytest.raises(UserError, match="The disk is full"):
+                    await s.start(spec(tasks=2), key())
+            assert len(list((tmp_path / "runs").iterdir())) == 1
+            await s.resume(rid, key())
+            await s.stop(rid)
+            await ended(s, rid)
+
+    def refuses(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    asyncio.run(go())
