@@ -15,26 +15,23 @@ from typing import Any
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from pipeline import events, wire
+from pipeline.came_back import FILTERED, call_event, fault_in, output_of, texts, usage_of
 from pipeline.core import machine
 from pipeline.core.redact import Redactor
 from pipeline.cost.bounds import UNBOUNDED_OUTPUT, most_output
 from pipeline.cost.meter import Amount, Meter, Worst
 from pipeline.cost.prices import Price, repriced, worst_cost
-from pipeline.cost.usage import Usage
 from pipeline.fault_words import told
-from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, classify, headers_of
+from pipeline.faults import LONGEST_WAIT, CallFailed, Exchange, Fault, headers_of
 from pipeline.ledger import CallId, Entry, Ledger
 from pipeline.pace import Closed, Pace, Slot
-from pipeline.replies import without_request
-from pipeline.reported import reported_cost, reported_usage
-from pipeline.unsent import departed, unsent
+from pipeline.unsent import departed
 
 FIRST_WAIT, FIRST_WAIT_AT_LIMIT, GROWTH, LONGEST_OWN_WAIT = 0.5, 2.0, 2.0, 30.0
 """Seconds: our own waits where the provider names none (0.5, 1, 2, ... 30), each shortened at random by up to a quarter.
 At a rate limit they begin with 2, so that five retries outlast the limits of a minute that most providers have."""
 SHORTEST_ASKED = 0.2
 """Seconds: "try again at once" is not obeyed to the letter, or all retries would be gone within a second."""
-FILTERED = "The answer was stopped by a content filter."
 IN_A_ROW = {"key_limit": (3, "capped"), "not_sent": (3, "failed")}
 """Calls in a row that may end in these faults, and how the run ends then: one dear call may pass a key's own spending
 limit, and one text may be more than a client can send, where the next is not; several in a row will not pass."""
@@ -130,7 +127,7 @@ class Door:
             Stopped: the run was stopped, capped or cannot go on.
         """
         if (old := self.ledger.answer(call)) is not None:
-            return Answer(old, _output_of(old))
+            return Answer(old, output_of(old))
         if call.role == "solver" and (refused := self.ledger.filtered(call)) is not None:
             raise CallFailed(Fault("filtered", FILTERED, refused.status))
         worst = Worst(bound, role.most_output)
@@ -214,10 +211,10 @@ class Door:
     ) -> tuple[Entry, Fault | None]:
         """What came back, read, priced and charged; what never left is no call."""
         exchange, output, error = came
-        fault = _fault_in(exchange, output, error, self.redact, messages)
+        fault = fault_in(exchange, output, error, self.redact, messages)
         if not departed(exchange, error):
             return Entry(call, attempt), fault
-        usage = _usage_of(output, exchange)
+        usage = usage_of(output, exchange)
         entry = Entry(call, attempt, usage=usage, seconds=round(time.monotonic() - started, 3),
                       reserve_cost=reservation.cost, reserve_tokens=reservation.tokens)
         if fault is None or usage is not None or output is not None or fault.kind in ("timeout", "broken", "bad_answer"):
@@ -228,7 +225,7 @@ class Door:
             self.meter.release(reservation)
             entry = replace(entry, cost=0.0, cost_source="none")
         if fault is None:
-            entry = replace(entry, **_texts(output, exchange, role.role))  # type: ignore[arg-type]
+            entry = replace(entry, **texts(output, exchange, role.role))  # type: ignore[arg-type]
         else:
             entry = replace(entry, fault=fault.kind, status=fault.status)
         return entry, fault
@@ -314,82 +311,6 @@ class Door:
             await self.pace.pause(seconds)
         except Closed:
             raise self.closed or Stopped("stopped", "The run was stopped.") from None
-
-
-def call_event(entry: Entry) -> events.Call:
-    """The public event of a ledger entry."""
-    u = entry.usage or Usage()
-    return events.Call(
-        t=time.time(), id=entry.id.text(entry.attempt), role=entry.id.role, task=entry.id.task, epoch=entry.id.epoch,  # type: ignore[arg-type]
-        criterion=entry.id.criterion, fault=entry.fault, status=entry.status, input=u.input, output=u.output,
-        cache_read=u.cache_read, cache_write=u.cache_write, reasoning=u.reasoning, cost=entry.cost,
-        cost_source=entry.cost_source, seconds=entry.seconds,  # type: ignore[arg-type]
-    )
-
-
-def _fault_in(
-    exchange: Exchange, output: ModelOutput | None, error: BaseException | None, redact: Redactor, sent: list[ChatMessage]
-) -> Fault | None:
-    def public(words: str) -> str:
-        return without_request(words, "\n".join(message.text for message in sent))
-
-    if exchange.status is None and (trouble := machine.words_at_a_call(exchange.error or error)):
-        return Fault("machine", trouble)
-    if not departed(exchange, error):
-        return unsent(exchange, error, redact, public)
-    if output is not None and output.choices and output.stop_reason == "content_filter":
-        return Fault("filtered", FILTERED, exchange.status)
-    if exchange.status is not None and exchange.status >= 400:
-        return classify(exchange, error, redact, public)  # inspect makes an answer of some refusals, with the error as its text
-    if error is None and output is not None and output.choices:
-        return None if not _error_stop(exchange) else Fault(
-            "server_error", "The provider ended the answer with an error.", exchange.status, again=True)
-    return classify(exchange, error, redact, public)
-
-
-def _error_stop(exchange: Exchange) -> bool:
-    """A choice whose finish reason is "error", or an error body in place of an answer, under status 200."""
-    body = exchange.body
-    if not isinstance(body, dict):
-        return False
-    choices = body.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return choices[0].get("finish_reason") == "error" or bool(choices[0].get("error"))
-    return bool(body.get("error"))
-
-
-def _usage_of(output: ModelOutput | None, exchange: Exchange) -> Usage | None:
-    """Usage as reported; None where it is missing, less than nothing, or zero beside text."""
-    cost = reported_cost(exchange.body)
-    seen = reported_usage(exchange.body) or _usage_of_output(output)
-    if seen is None or not seen.output and output is not None and output.completion.strip():
-        return Usage(cost=cost) if cost else None
-    return replace(seen, cost=cost)
-
-
-def _usage_of_output(output: ModelOutput | None) -> Usage | None:
-    """For a dialect that `pipeline.reported` does not know: what inspect made of it."""
-    u = output.usage if output is not None else None
-    if u is None or min(u.input_tokens, u.output_tokens) < 0 or not (u.input_tokens or u.output_tokens):
-        return None
-    read, write = u.input_tokens_cache_read or 0, u.input_tokens_cache_write or 0
-    return Usage(u.input_tokens + read + write, u.output_tokens, read, write, u.reasoning_tokens or 0)
-
-
-def _texts(output: ModelOutput, exchange: Exchange, role: events.Role) -> dict[str, Any]:
-    """Answer text, reasoning text and stop reason of an output; reasoning is kept apart and never read for a verdict."""
-    content = output.message.content
-    parts = [] if isinstance(content, str) else content
-    thought = "\n".join(str(getattr(p, "reasoning", "") or "") for p in parts if p.type == "reasoning")
-    text = output.completion
-    if role == "judge" and (raw := wire.content_with_think(exchange.body)) is not None:
-        text = raw  # inspect takes <think> out of the text, and with it the line break that the strict rule asks for
-    return {"text": text, "reasoning": thought, "stop": str(output.stop_reason), "model": output.model}
-
-
-def _output_of(entry: Entry) -> ModelOutput:
-    stop: Any = entry.stop or "stop"
-    return ModelOutput.from_content(entry.model or "replayed", entry.text, stop_reason=stop)
 
 
 def with_output_bound(config: GenerateConfig, capped: bool) -> tuple[GenerateConfig, int]:

@@ -89,7 +89,7 @@ class Engine:
 
     def serve(self) -> None:
         """Run until standard input ends; then every worker is stopped."""
-        from pipeline.run import versions
+        from pipeline.plan import versions
 
         self.tell({"ready": True, "versions": versions(), "pid": os.getpid()})
         self.selector.register(0, selectors.EVENT_READ, None)

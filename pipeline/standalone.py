@@ -25,15 +25,15 @@ from pipeline.cost.meter import Meter
 from pipeline.door import Door, RoleModel, with_output_bound
 from pipeline.environment import address_of
 from pipeline.errors import UserError
-from pipeline.eval import build_parser, spec_of
 from pipeline.events import DifferenceFound
+from pipeline.flags import build_parser, spec_of
 from pipeline.inspect_parts import build_task
 from pipeline.judging.evaluate import Evaluator
 from pipeline.judging.generation import TRANSPORT
 from pipeline.ledger import Ledger
 from pipeline.log_ending import tell_log
 from pipeline.models import prepare as prepare_model
-from pipeline.run import Plan, prepare
+from pipeline.plan import Plan, prepare
 from pipeline.spec import SOLVER_DEFAULTS, ModelSpec, Places
 
 

@@ -17,8 +17,10 @@ from pipeline.core.written import guard_logs
 from pipeline.errors import UserError
 from pipeline.events import RunFinished, to_line
 from pipeline.ledger import from_data
-from pipeline.run import Session, Switch, broken_off, execute, prepare
+from pipeline.plan import prepare
+from pipeline.run import Session, broken_off, execute
 from pipeline.spec import Credentials, Places, RunSpec
+from pipeline.switch import Switch
 
 METER_EVERY = 1.0
 OUTLIVE = 8.0

@@ -4,11 +4,8 @@ Pure. Never decides what a run does, only what is worth a line.
 """
 
 from pipeline.events import Answered, Call, DifferenceFound, Event, TaskFinished, TaskStarted, VerdictGiven
-from pipeline.judging.outcomes import RETRIABLE, Outcome
+from pipeline.judging.outcomes import CUT_OFF, RETRIABLE
 from pipeline.report.view import Attempt, Fold, Verdict
-
-NOT_TRIED = frozenset({Outcome.CANCELLED, Outcome.SKIPPED_BY_CAP})
-"""Ends of a task that say nothing of the task: how it ended when it was tried stands above them."""
 
 
 def adds(fold: Fold, event: Event) -> bool:
@@ -33,7 +30,7 @@ def _tells(a: Attempt, event: TaskStarted | Answered | VerdictGiven | TaskFinish
         case VerdictGiven():
             return a.verdicts.get(event.criterion) != Verdict(event.verdict, event.strict, event.cause)
         case TaskFinished():
-            if a.outcome is not None and a.outcome not in NOT_TRIED and event.outcome in NOT_TRIED:
+            if a.outcome is not None and a.outcome not in CUT_OFF and event.outcome in CUT_OFF:
                 return False
             same = a.outcome, a.score, a.cut, a.stage, a.reason
             return same != (event.outcome, event.score, event.cut or a.cut, event.stage, event.reason)

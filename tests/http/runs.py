@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.ledger import Entry, read_ledger
+from pipeline.plan import prepare
 from pipeline.report.view import RunView
-from pipeline.run import Session, Switch, execute, prepare
+from pipeline.run import Session, execute
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.switch import Switch
 from tests.http.fake_llm import FakeLLM
 
 SOLVER, JUDGE = "openai-api/fake/solver", "openai-api/fake/judge"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.eval import build_parser, main, spec_of
+from pipeline.eval import main
+from pipeline.flags import build_parser, spec_of
 from pipeline.verify import verify
 from tests.http.runs import tasks_file
 

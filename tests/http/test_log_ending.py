@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from inspect_ai.log import list_eval_logs, read_eval_log, read_eval_log_sample_summaries, recompute_metrics
 
-from pipeline.run import Switch
+from pipeline.switch import Switch
 from tests.http.fake_llm import FakeLLM
 from tests.http.runs import JUDGE, SOLVER, Done, evaluate, tasks_file
 from tests.http.test_resume import ROOT, CommandLine

@@ -11,8 +11,10 @@ import pytest
 from pipeline.cost.prices import price_for
 from pipeline.errors import UserError
 from pipeline.ledger import from_data, read_ledger, to_data
-from pipeline.run import Session, Switch, execute, prepare
+from pipeline.plan import prepare
+from pipeline.run import Session, execute
 from pipeline.spec import Credentials, ModelSpec, Places, ProviderKey, RunSpec
+from pipeline.switch import Switch
 from runner.probing import probe_models, refuse_uncallable
 from runner.providers.probe import probe
 from tests.http.fake_llm import FakeLLM

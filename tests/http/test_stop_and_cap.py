@@ -9,8 +9,8 @@ import pytest
 
 from pipeline import door
 from pipeline.judging.outcomes import Outcome
-from pipeline.run import Switch
 from pipeline.spec import ModelSpec
+from pipeline.switch import Switch
 from tests.http.runs import JUDGE, SOLVER, evaluate
 
 PER_CALL = {"pricing": {"prompt": "0", "completion": "0", "request": "0.005"}}

@@ -48,7 +48,7 @@ def test_the_web_process_never_loads_inspect(tmp_path):
 
 
 def test_the_command_line_needs_no_gradio():
-    code = "import sys; sys.modules['gradio'] = None; import pipeline.eval, pipeline.run, pipeline.engine; pipeline.eval.build_parser()"
+    code = "import sys; sys.modules['gradio'] = None; import pipeline.eval, pipeline.run, pipeline.engine; pipeline.flags.build_parser()"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0
 
 

@@ -33,9 +33,9 @@ def test_a_resumed_run_goes_on_from_what_was_written_before_the_clock_was_set_ba
 
 def test_starts_of_the_last_hour_are_forgotten_after_an_hour_whatever_the_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
     admission, real, steady = Admission(Limits(total_starts=1)), time.time, time.monotonic
-    admission.admit("a", 0, 0, clock.now())
+    admission.admit(("a",), (), clock.now())
     monkeypatch.setattr(clock.time, "time", lambda: real() - 90_000)
     with pytest.raises(UserError, match="in 60 minutes|in 61 minutes"):
-        admission.admit("a", 0, 0, clock.now())
+        admission.admit(("a",), (), clock.now())
     monkeypatch.setattr(clock.time, "monotonic", lambda: steady() + 3700)
-    admission.admit("a", 0, 0, clock.now())
+    admission.admit(("a",), (), clock.now())

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline import ready
 from pipeline.core.reach import SECONDS, malformed, nothing_there
+from pipeline.core.redact import Redactor
 from pipeline.ledger import CallId, Entry, Ledger, read_ledger
 from pipeline.models import build
 from pipeline.needs import NEEDS, needs_of
@@ -71,7 +72,7 @@ def test_every_provider_that_inspect_knows_has_a_row():
 def test_both_roles_problems_are_said_together():
     spec = RunSpec(solver=ModelSpec(model="openai/gpt-4o"), judge=ModelSpec(model="bedrock/us.anthropic.claude-sonnet-4-6"))
     with pytest.raises(Exception, match="solver openai/gpt-4o .*OPENAI_API_KEY.* judge bedrock/.*AWS_REGION.*AWS_ACCESS_KEY_ID"):
-        ready.models(spec, Credentials())
+        ready.models(spec, Credentials(), Redactor())
 
 
 @pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])

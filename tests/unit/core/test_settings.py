@@ -10,7 +10,7 @@ pytest.importorskip("inspect_ai")
 
 from inspect_ai.model import GenerateConfig
 
-from pipeline.eval import build_parser, spec_of
+from pipeline.flags import build_parser, spec_of
 from pipeline.readme import README, with_table
 from pipeline.report.comparability import differences
 from pipeline.settings import SETTINGS

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.data.records import TaskSet
 from pipeline.errors import UserError
-from pipeline.run import prepare
+from pipeline.plan import prepare
 from pipeline.spec import ModelSpec, Places, RunSpec
 from ui.estimate_panel import Worked, panel, top, work_out
 from ui.sources import Sources

@@ -39,13 +39,13 @@ SPECS = [
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_parsing_the_command_again_gives_an_equal_spec(spec, monkeypatch):
-    from pipeline import eval as evaluate
+    from pipeline import flags
 
-    for name in ["TASKS_REPO", *evaluate.ENVIRONMENT.values()]:
+    for name in ["TASKS_REPO", *flags.ENVIRONMENT.values()]:
         monkeypatch.delenv(name, raising=False)
     words = shlex.split(command_line(spec))
     assert words[:3] == ["python", "-m", "pipeline.eval"]
-    assert evaluate.spec_of(evaluate.build_parser().parse_args(words[3:])).digest == spec.digest
+    assert flags.spec_of(flags.build_parser().parse_args(words[3:])).digest == spec.digest
     assert not_repeated(spec) == ()
 
 

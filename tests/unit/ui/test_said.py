@@ -20,7 +20,7 @@ from ui.words.said import translated
 ROOT = HERE.parents[1]
 SHIPPED = ("es", "zh-CN")
 SPEAKERS = ("pipeline/faults.py", "pipeline/judging/evaluate.py", "pipeline/cost/estimate_words.py", "pipeline/report/compare.py",
-            "pipeline/run.py", "pipeline/growth.py", "pipeline/worker.py", "pipeline/ready.py", "pipeline/unsent.py", "pipeline/core/reach.py", "pipeline/core/machine.py",
+            "pipeline/run.py", "pipeline/plan.py", "pipeline/came_back.py", "pipeline/growth.py", "pipeline/worker.py", "pipeline/ready.py", "pipeline/unsent.py", "pipeline/core/reach.py", "pipeline/core/machine.py",
             "runner/host.py", "runner/limits.py", "runner/providers/check.py",
             "runner/providers/probe.py", "runner/probing.py", "pipeline/fault_words.py", "runner/providers/keys.py", "runner/providers/names.py", "ui/form.py",
             "pipeline/core/json_in.py", "pipeline/incoming.py", "runner/requests.py", "pipeline/core/keys.py", "pipeline/core/address.py",
