@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from inspect_ai.model import Model
 
 from pipeline.accounts import aws_lacks, google_lacks
+from pipeline.core.address import clean_address
 from pipeline.core.keys import trimmed
-from pipeline.core.reach import malformed, nothing_there
+from pipeline.core.reach import nothing_there
 from pipeline.core.redact import Redactor
 from pipeline.errors import UserError
 from pipeline.events import Role
@@ -158,7 +159,7 @@ def _before(needs: Needs, part: ModelSpec, fields: Mapping[str, str]) -> list[st
         lacks.append(f"its address is not set ({_or(needs.address)})")
     if needs.starts and not got.address and not _installed(needs.starts):
         lacks.append(f"no server is named ({_or(needs.address)}), and {needs.starts}, which would start one here, is not installed")
-    if got.address and (wrong := malformed(_whole(needs, got.address))):
+    if got.address and (wrong := _wrong(_whole(needs, got.address))):
         lacks.append(f"its address{_from(got.address_from)} {wrong}")
     return lacks + _header_lacks(part.config.get("extra_headers"))
 
@@ -209,11 +210,20 @@ def _reach(needs: Needs, part: ModelSpec, fields: Mapping[str, str]) -> list[str
     """Whether somebody listens, for an address that is not a vendor's own."""
     given = gathered(needs, fields, part.base_url).address
     address, own = _whole(needs, given or needs.own), urlsplit(_whole(needs, needs.own)).hostname
-    host = urlsplit(address).hostname if address and not malformed(address) else None
+    host = urlsplit(address).hostname if address and not _wrong(address) else None
     if host is None or host == own and own not in _HERE:
         return []
     why = nothing_there(address, fields.get(PINNED, ""))
     return [why] if why else []
+
+
+def _wrong(address: str) -> str:
+    """What is wrong with an address of a model server, as the end of a sentence; "" where it can be one."""
+    try:
+        clean_address(address, "")
+    except UserError as error:
+        return error.found.removeprefix("The").strip().rstrip(".")
+    return ""
 
 
 def _whole(needs: Needs, address: str) -> str:

@@ -76,7 +76,8 @@ def _message(body: Any) -> str:
         found = found[0]
     if isinstance(found, Mapping):
         if "msg" in found:  # how FastAPI servers, vLLM and Mistral among them, refuse a field
-            return f"{'.'.join(map(str, found.get('loc', ())))}: {found['msg']}"
+            place = ".".join(map(str, where)) if isinstance(where := found.get("loc"), list) else ""
+            return f"{place}: {found['msg']}" if place else str(found["msg"] or "")
         found = found.get("message") or found.get("type") or found.get("code") or ""
     return found if isinstance(found, str) else ""
 

@@ -110,7 +110,7 @@ def _host(raw: str, what: str) -> str:
         host = host if host.isascii() else _idna(host)
     except (UnicodeError, ValueError):
         host = ""
-    if not re.fullmatch(r"[a-z0-9._-]+", host):
+    if not re.fullmatch(r"[a-z0-9._-]+", host) or len(host) > 253 or any(len(label) > 63 for label in host.split(".")):
         raise UserError("The host name cannot be read.", "Letters, digits, dots and hyphens.")
     return host
 
@@ -120,7 +120,6 @@ def _idna(host: str) -> str:
 
     plain = unicodedata.normalize("NFKC", host).replace("\u3002", ".").lower()
     return plain if plain.isascii() else plain.encode("idna").decode("ascii")
-
 
 
 def served_address(address: str, model: str = "") -> str:

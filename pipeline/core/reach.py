@@ -20,31 +20,11 @@ class Late(Exception):
     """It took longer than it may."""
 
 
-def malformed(url: str) -> str:
-    """What is wrong with an address of a model server, as the end of a sentence; "" where it can be one."""
-    if any(c.isspace() or not c.isprintable() for c in url) or "\\" in url:
-        return "holds a blank, a backslash or a control character"
-    try:
-        split = urlsplit(url)
-        port = split.port
-    except ValueError:
-        return "cannot be read"
-    if split.scheme not in PORTS or "://" not in url:
-        return "does not start with http:// or https://"
-    if not split.hostname or port == 0:
-        return "names no host" if not split.hostname else "names the port 0"
-    try:
-        split.hostname.encode("idna")
-    except UnicodeError:
-        return "names a host that cannot be one"
-    return ""
-
-
 def nothing_there(url: str, pinned: str = "") -> str:
     """Why nobody can be reached at this address, as the end of a sentence; "" where a connection opened.
 
     Args:
-        url: one that is not malformed. pinned: the only IP address that its name may stand for, or "".
+        url: one that `clean_address` takes. pinned: the only IP address that its name may stand for, or "".
     """
     host, port, by = _door_of(url, pinned)
     through = f" (the proxy on the way to {_shown(url)})" if by else ""

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pipeline import ready
-from pipeline.core.reach import SECONDS, malformed, nothing_there
+from pipeline.core.reach import SECONDS, nothing_there
 from pipeline.core.redact import Redactor
 from pipeline.ledger import CallId, Entry, Ledger, read_ledger
 from pipeline.models import build
@@ -130,7 +130,6 @@ def test_a_header_from_anywhere_that_cannot_be_sent_is_refused(monkeypatch):
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://h/v1", "http://", "http://h:99999/v1", "http://h:x/v1", "http://[::1/v1", "http://a b/v1",
                                  "http://h\\v1", "http://h:0/v1", "http://" + "a" * 70 + ".x/v1", "http://h/\u200bv1"])
 def test_a_malformed_address_is_refused_before_anything_is_called(monkeypatch, url):
-    assert malformed(url)
     monkeypatch.setenv("FAKE_API_KEY", "canary-000111222")
     monkeypatch.setenv("FAKE_BASE_URL", url)
     assert "its address in FAKE_BASE_URL" in why("openai-api/fake/m")[0]
