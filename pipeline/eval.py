@@ -111,6 +111,7 @@ def _run(args: argparse.Namespace) -> int:
         places = _places(args, run_dir)
         plan, fresh = prepare(spec, places), False
         if not args.resume:  # what cannot be run leaves no folder
+            run_folder.refuse_foreign(run_dir)
             fresh = run_folder.make(run_dir)
             held.enter_context(run_folder.hold(run_dir))
         return _held_run(args, plan, places, fresh)
@@ -126,7 +127,8 @@ def _held_run(args: argparse.Namespace, plan: Any, places: Places, fresh: bool) 
     for line in note_lines(plan):
         print(line, file=sys.stderr)
     switch, progress = Switch(), Progress(sys.stderr)
-    signal.signal(signal.SIGINT, _on_interrupt(switch))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _on_interrupt(switch))
     try:
         journal = Appender(places.journal)
         session = Session(plan, places, Credentials(), lambda event: None, switch, stop_grace=OWN_STOP_GRACE,

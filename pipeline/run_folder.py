@@ -5,16 +5,20 @@ Never removes anything.
 
 import itertools
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 from pipeline.core.files import write_whole
+from pipeline.core.json_in import FROM_FILE, read_json
 from pipeline.core.lock import Lock
 from pipeline.errors import UserError
 from pipeline.ledger import hold_run
 from pipeline.spec import Places, RunSpec
 
+OURS = ("spec.json", "manifest.json", "events.jsonl", "private", "specs")
+"""What a run writes into its folder, beside the `.eval` log, whose name no other file has."""
 PLACES = "private/places.json"
 """In a run's folder: paths of a local tasks file and of its resources, so that the run can go on by its folder alone."""
 
@@ -39,6 +43,28 @@ def make(run_dir: Path) -> bool:
         return False
     except OSError as error:
         raise UserError(f"{run_dir} cannot be made: {error.strerror}.", "", "Name another --log-dir.") from None
+    return True
+
+
+def refuse_foreign(run_dir: Path) -> None:
+    """Refuse a folder with files of somebody's own under the names that a run's files have.
+
+    Raises:
+        UserError: they are named; none was touched.
+    """
+    found, private = [name for name in OURS if os.path.lexists(run_dir / name)], run_dir / "private"
+    if found == ["private"] and private.is_dir() and ((private / "run.lock").exists() or not any(private.iterdir())):
+        return  # a run that was killed before it had written its settings
+    if found and not _is_run(run_dir):
+        raise UserError(f"{run_dir} is no run's folder and holds {', '.join(found)}, which a run would replace.", "",
+                        "Name another --log-dir.")
+
+
+def _is_run(run_dir: Path) -> bool:
+    try:
+        RunSpec.model_validate(read_json((run_dir / "spec.json").read_bytes(), FROM_FILE))
+    except (OSError, ValueError, UserError):
+        return False
     return True
 
 

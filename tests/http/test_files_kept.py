@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core import files
+from pipeline.eval import main as evaluate
 from pipeline.export import FORMATS, main
 from tests.http.test_export_from_log import made_folder, made_zip
 
@@ -81,3 +82,21 @@ def test_nothing_half_is_left_where_the_disk_refuses(tmp_path: Path, monkeypatch
     with pytest.raises(OSError, match="No space"):
         files.write_files({tmp_path / "a.txt": b"ours"})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("names", [["spec.json"], ["manifest.json"], ["events.jsonl"], ["private/places.json"], ["private"], ["specs/a.json"],
+                                   ["spec.json", "events.jsonl"]])
+def test_a_run_is_not_put_into_a_folder_with_files_of_those_names(tmp_path: Path, capsys, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / name).write_text('{"name": "my-extension"}')
+    before = everything(tmp_path)
+    assert evaluate(["--model", "demo/strong", "--sample-limit", "1", "--log-dir", str(tmp_path / "mine")]) == 2
+    assert everything(tmp_path) == before and names[0].partition("/")[0] in capsys.readouterr().err
+
+
+def test_a_run_goes_into_a_folder_with_other_files_and_leaves_them(tmp_path: Path) -> None:
+    (tmp_path / "tasks.csv").write_text("mine")
+    assert evaluate(["--model", "demo/strong", "--sample-limit", "1", "--log-dir", str(tmp_path)]) == 0
+    assert (tmp_path / "tasks.csv").read_text() == "mine"
+    assert evaluate(["--model", "demo/strong", "--sample-limit", "1", "--log-dir", str(tmp_path)]) == 0
