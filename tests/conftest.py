@@ -1,7 +1,11 @@
 """The order of the tiers: unit, http, real, and the browser last, since its driver keeps an event loop in the process."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from pipeline.core.text import safe_text
 
 # A busy machine is no fault: no example has a time of its own.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -13,3 +17,13 @@ TIERS = ("unit", "http", "real", "ui")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort by tier; the order within a tier stays."""
     items.sort(key=lambda item: next((n for n, tier in enumerate(TIERS) if f"tests/{tier}/" in item.nodeid), 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A failure that shows half a character would end the whole run: a worker cannot send its report."""
+    report = yield
+    report.sections = [(name, safe_text(text)) for name, text in report.sections]
+    if report.longrepr is not None and not isinstance(report.longrepr, tuple) and safe_text(text := str(report.longrepr)) is not text:
+        report.longrepr = safe_text(text)
+    return report
