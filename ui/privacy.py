@@ -41,7 +41,8 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
         "Who sees it",
         "A new run is private: only someone with its secret link can see it, and of a run on the gated dataset no more than the "
         "public record; its text needs your account. You can share it under another, public link, or "
-        "list it in the gallery; the public link can be revoked or given an end. Deleting a run removes all of its files. "
+        "list it in the gallery (of a run on the demo tasks the answers and the judge's words are then seen too); "
+        "the public link can be revoked or given an end. Deleting a run removes all of its files. "
         "Shared runs may be copied to a public results dataset where the owner of this app has set one up; private runs are not. "
         "Result pages ask search engines to stay away.",
     ),
