@@ -58,11 +58,10 @@ def _safe(args: argparse.Namespace) -> argparse.Namespace:
 def _nothing(argv: list[str] | None, sentence: str) -> int:
     """Say that nothing was started, and why; the one JSON object that was asked for says it too."""
     print(f"Nothing was started. {sentence}", file=sys.stderr)
-    given = sys.argv[1:] if argv is None else argv
-    if "--json" in given:
+    if "--json" in (sys.argv[1:] if argv is None else argv):
         said = {"status": "not started", "reason": sentence, "exit_code": 2, "could_start": False, "because": [sentence]}
         return _out(json_text(said), 2)
-    return _out(f"Could start: no, because {sentence}", 2) if "--dry-run" in given else 2
+    return 2
 
 
 def _read_env(path: Path) -> None:

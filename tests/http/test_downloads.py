@@ -165,12 +165,12 @@ def test_a_run_without_a_score_says_so_and_still_gives_its_tables(tmp_path: Path
 def test_a_journal_that_grows_gives_new_files(tmp_path: Path) -> None:
     async def use(made: RunService, client: httpx.AsyncClient) -> None:
         before = (await client.get(f"/r/{SECRET}/download/view.json")).json()
-        write_run(made.store.folder(key_of(SECRET)), tasks=10, done=7, status="running")
+        write_run(made.store.folder(key_of(SECRET)), tasks=10, done=7, status="running", faults=0.0)
         after = (await client.get(f"/r/{SECRET}/download/view.json")).json()
         assert (before["done"], after["done"]) == (3, 7)
         assert (await client.get(f"/r/{SECRET}/download/manifest.json")).json()["status"] == "running"
 
-    with_run(tmp_path, use, done=3, status="running")
+    with_run(tmp_path, use, done=3, status="running", faults=0.0)
 
 
 def test_only_the_public_link_is_named_as_the_source(tmp_path: Path) -> None:

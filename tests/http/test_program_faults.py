@@ -29,7 +29,7 @@ def break_once(monkeypatch: pytest.MonkeyPatch, at: Any, name: str, error: Excep
 
 
 PLACES = [(judging, "read_verdict"), (judging, "upper_bound"), (judging, "upper_bound_text"), (judging, "task_score"),
-          (JudgePrompt, "fill"), (door, "_texts"), (door, "_usage_of"), (door, "_fault_in"), (judging.Evaluator, "_accept")]
+          (JudgePrompt, "fill"), (door, "texts"), (door, "usage_of"), (door, "fault_in"), (judging.Evaluator, "_accept")]
 
 
 @pytest.mark.parametrize("at, name", PLACES, ids=[name for _, name in PLACES])

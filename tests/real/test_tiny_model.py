@@ -62,7 +62,9 @@ def test_the_log_is_whole_and_keeps_each_verdict_with_its_task(done: tuple[dict[
         names = archive.namelist()
         header = json.loads(archive.read("header.json"))
         samples = [json.loads(archive.read(name)) for name in names if name.startswith("samples/")]
-    assert header["status"] == "success" and sorted(s["id"] for s in samples) == sorted(TASKS)
+    # A model this small may leave no verdict that can be read; an evaluation without any score is an error.
+    assert header["status"] == ("success" if said["counts"]["scored"] else "error")
+    assert sorted(s["id"] for s in samples) == sorted(TASKS)
     assert all(s["output"]["choices"] for s in samples)
     journal = [json.loads(line) for line in next(folder.rglob("events.jsonl")).read_text(encoding="utf-8").splitlines()]
     kinds = Counter(event["kind"] for event in journal)

@@ -10,7 +10,7 @@ from tests.ui.conftest import press_run, serving
 
 def test_a_page_without_a_stream_asks_instead(browser: Browser, tmp_path: Path) -> None:
     # A refused stream is not opened again by the browser: the page said "Trying again" for ever and showed nothing.
-    with serving(tmp_path, L2BENCH_DEMO_DELAY="0.5", L2BENCH_MAX_WATCHERS="1") as app:
+    with serving(tmp_path, L2BENCH_DEMO_DELAY="0.25", L2BENCH_MAX_WATCHERS="1") as app:
         context = patient(browser.new_context())
         first, second = context.new_page(), context.new_page()
         first.goto(app.url)
