@@ -12,7 +12,7 @@ run: $(MADE)/app
 	L2BENCH_ALLOW_CUSTOM_URL=$${L2BENCH_ALLOW_CUSTOM_URL-private} $(BIN)/python app.py
 
 test: $(MADE)/test $(MADE)/local $(MADE)/browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests
 
 unit: $(MADE)/test
 	$(BIN)/python -m pytest -n 2 tests/unit

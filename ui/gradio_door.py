@@ -21,6 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 from ui import visitor
 from ui.gradio_calls import Refused, read_call, session_in
 from ui.sessions import Sessions
+from ui.whole import Whole
 
 PAGE, ALIVE = "/", "/gradio_api/app_id"
 EVENTS, JOIN, CALL = "/gradio_api/queue/data", "/gradio_api/queue/join", "/gradio_api/run/predict"
@@ -102,25 +103,13 @@ class GradioDoor:
         return hmac.new(self._secret, of, hashlib.sha256).hexdigest()[:32]
 
 
-class _Sentence:
+class _Sentence(Whole):
     """Makes a 400 of Gradio's 500 where it refused a value with a sentence; a fault of the program stays a 500."""
 
-    def __init__(self, send: Send) -> None:
-        self.send = send
-        self.start: Message | None = None
-        self.body = b""
+    def wanted(self, start: Message) -> bool:
+        return bool(start["status"] == 500)
 
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 500:
-            self.start = message
-        elif message["type"] != "http.response.body" or self.start is None:
-            await self.send(message)
-        else:
-            self.body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._finish(self.start)
-
-    async def _finish(self, start: Message) -> None:
+    async def finish(self, start: Message) -> None:
         said = _said(self.body, Headers(raw=start["headers"]).get("content-encoding", ""))
         await self.send({**start, "status": 400 if said.get("error") else 500})
         await self.send({"type": "http.response.body", "body": self.body})

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ui import policy
 from ui.query import HOME, Query
 from ui.results.frame import Page
+from ui.whole import Whole
 from ui.words import pick_language, words
 
 HEAD = (
@@ -66,28 +67,17 @@ class _Lost:
             await self.send(message)
 
 
-class _Mending:
-    """Holds the page back until it is whole; anything that is not HTML goes straight through."""
+class _Mending(Whole):
+    """Mends the page; anything that is not HTML goes straight through."""
 
     def __init__(self, send: Send, lang: str) -> None:
-        self.send, self.lang = send, lang
-        self.start: Message | None = None
-        self.body = b""
+        super().__init__(send)
+        self.lang = lang
 
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            if "text/html" not in Headers(raw=message["headers"]).get("content-type", ""):
-                await self.send(message)
-            else:
-                self.start = message
-        elif message["type"] != "http.response.body" or self.start is None:
-            await self.send(message)
-        else:
-            self.body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._finish(self.start)
+    def wanted(self, start: Message) -> bool:
+        return "text/html" in Headers(raw=start["headers"]).get("content-type", "")
 
-    async def _finish(self, start: Message) -> None:
+    async def finish(self, start: Message) -> None:
         whole = mend(self.body, self.lang) if self.body else b""
         headers = MutableHeaders(raw=list(start["headers"]))
         if whole:

@@ -36,7 +36,14 @@ export class KeyPanel {
     const cards = this.cards(), key = JSON.stringify([cards, this.apart, this.roles]);
     if (key === this.drawn) return this.refresh();
     this.drawn = key;
+    // A card that stays keeps what was typed into it, and the cursor.
+    const typed = [...this.root.querySelectorAll("[data-field]")].map((input) => [input.id, input.value, input === document.activeElement]);
     this.root.replaceChildren(...cards.map(([role, id]) => this.card(role, id)));
+    for (const [id, value, active] of typed) {
+      const input = this.root.querySelector(`#${CSS.escape(id)}`);
+      if (input && value) input.value = value;
+      if (input && active) input.focus();
+    }
     if (!cards.length) this.root.append(el("p", { class: "help" }, this.w.key_none));
     const { solver, judge } = this.roles;
     if (solver === judge && catalogue?.[solver]?.fields.length)

@@ -10,10 +10,10 @@ export function resumeForm(live, w) {
 
   async function open(more) {
     const same = !form.hidden && part.hidden === !more;
-    form.hidden = same;
+    form.hidden = true;  // until its values are there: what one typed before would be lost
     if (same) return;
-    part.hidden = !more;
     await Promise.all([ready(), live.again()]);
+    part.hidden = !more;
     const box = document.createElement("div");
     $("resume-keys").replaceChildren(box);
     panel = new KeyPanel(box, () => {}, w);
@@ -25,6 +25,7 @@ export function resumeForm(live, w) {
       Object.assign(epochs, { min: f.epochs, value: f.epochs });
       price();
     }
+    form.hidden = false;
     form.querySelector(more ? "[data-more-tasks]" : "input:not([data-more-part] *), button").focus();
   }
 

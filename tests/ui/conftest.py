@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Frame, Page, expect, sync_playwright
 
 from tests.browser import CHROMIUM, FLAGS, PATIENCE, patient
 
@@ -99,3 +99,15 @@ def press_run(page: Page) -> str:
     page.click("#run-button")
     page.wait_for_url(re.compile(r"[?&]run="))  # the first start waits for the engine
     return page.url.split("run=")[1]
+
+
+def choose(frame: Page | Frame, where: str, text: str) -> None:
+    """Pick, or type, a value in one of the form's lists, in place of the one that is there."""
+    page = frame if isinstance(frame, Page) else frame.page
+    frame.click(f"{where} input")
+    page.wait_for_timeout(80)
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type(text)
+    page.wait_for_timeout(150)
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, expect
 
-from tests.ui.conftest import ready
+from tests.ui.conftest import choose, ready
 from tests.ui.framing import HUB, SPACE, Proxy, browsing
 from tests.ui.test_signin import World, world
 
@@ -90,11 +90,7 @@ def test_a_whole_visit_in_hugging_faces_frame(framed: Framed, context: BrowserCo
     expect(frame.locator("#source-why")).to_contain_text("6 tasks")
 
     ready(frame)  # type: ignore[arg-type]
-    frame.click("#solver-provider input")
-    page.wait_for_timeout(60)
-    page.keyboard.type("OpenAI")
-    page.wait_for_timeout(150)
-    page.keyboard.press("Enter")
+    choose(frame, "#solver-provider", "OpenAI")
     frame.fill("#key-solver-openai-api_key", KEY)
     frame.click("[data-card='solver/openai'] button[type=submit]")
     expect(frame.locator("[data-card='solver/openai'] [data-said]")).to_contain_text(KEY[-4:])

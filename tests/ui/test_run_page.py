@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import Served, press_run, ready
+from tests.ui.conftest import Served, choose, press_run, ready
 
 KEY = "sk-or-v1-canary0123456789abcdefcanary0123456789abcdef"
 
@@ -57,7 +57,8 @@ def test_a_run_goes_on_when_the_tab_closes_and_its_link_shows_it_whole(
     assert done(again) == 20
 
 
-def test_stop_ends_the_run_and_go_on_continues_it(open_page: Callable[..., Page]) -> None:
+def stopped_early(open_page: Callable[..., Page]) -> Page:
+    """The live page of a run of 63 tasks that was stopped after its first ones."""
     page = open_page()
     ready(page)
     page.fill("#sample-limit input[type=number]", "63")
@@ -67,6 +68,11 @@ def test_stop_ends_the_run_and_go_on_continues_it(open_page: Callable[..., Page]
     page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)")
     page.click("[data-stop]")
     expect(page.locator("[data-status]")).to_have_attribute("data-status", "stopped")
+    return page
+
+
+def test_stop_ends_the_run_and_go_on_continues_it(open_page: Callable[..., Page]) -> None:
+    page = stopped_early(open_page)
     assert done(page) <= 63
     page.click("[data-resume]")
     page.click("[data-resume-form] button[type=submit]")
@@ -210,16 +216,6 @@ def test_a_hidden_tab_lets_its_stream_go_and_takes_it_up_again(open_page: Callab
     assert done(page) == 20
 
 
-def choose(page: Page, where: str, text: str) -> None:
-    """Pick, or type, a value in one of the form's lists."""
-    page.click(f"{where} input")
-    page.wait_for_timeout(60)
-    page.keyboard.type(text)
-    page.wait_for_timeout(150)
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(150)
-
-
 def test_a_link_carries_filters_into_the_form(open_page: Callable[..., Page]) -> None:
     page = open_page("/?source=demo&competency=01.+Planning+courses&competency=02.+Planning+lessons&context=level%3DA2")
     ready(page)
@@ -256,15 +252,7 @@ def test_a_finished_run_is_given_more_tasks_with_the_price_told_before(open_page
 
 def test_a_stopped_run_shows_how_far_it_came_and_no_task_that_never_began(open_page: Callable[..., Page]) -> None:
     # R6: "63 of 63 tasks ended", a full bar, and a feed of cancelled rows
-    page = open_page()
-    ready(page)
-    page.fill("#sample-limit input[type=number]", "63")
-    page.keyboard.press("Tab")
-    expect(page.locator("#estimate")).to_contain_text("63 tasks")
-    press_run(page)
-    page.wait_for_function("document.querySelector('[data-done]')?.textContent.match(/^[1-9]/)")
-    page.click("[data-stop]")
-    expect(page.locator("[data-status]")).to_have_attribute("data-status", "stopped")
+    page = stopped_early(open_page)
     expect(page.locator("[data-mean-more]")).to_contain_text(" of 63, stopped")
     assert done(page) < 63 and int(page.get_attribute("[data-progress]", "aria-valuenow") or 100) < 100
     assert "cancelled" not in page.inner_text("[data-feed]")

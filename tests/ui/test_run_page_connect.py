@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from runner.openrouter_oauth import challenge_of
 from tests.browser import patient
-from tests.ui.conftest import Served, ready, serving
+from tests.ui.conftest import Served, choose, ready, serving
 
 KEY = "sk-or-v1-canaryfromoauth0123456789abcdef0123456789"
 
@@ -112,16 +112,6 @@ def connected(fake: Fake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         tmp_path_factory.mktemp("connected"), L2BENCH_PROVIDER_HOSTS=json.dumps({"openrouter": fake.url})
     ) as served:
         yield served
-
-
-def choose(page: Page, where: str, text: str) -> None:
-    """Pick, or type, a value in one of the form's lists."""
-    page.click(f"{where} input")
-    page.wait_for_timeout(80)
-    page.keyboard.type(text)
-    page.wait_for_timeout(150)
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(300)
 
 
 def test_connect_openrouter_gives_a_key_that_pays_for_a_run_and_is_nowhere(
