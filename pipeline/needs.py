@@ -79,6 +79,11 @@ NEEDS: dict[str, Needs] = {
     "grok": Needs(("XAI_API_KEY", "GROK_API_KEY"), ("XAI_BASE_URL", "GROK_BASE_URL", LAST_ADDRESS), "api.x.ai"),
     "cf": Needs(("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"), ("CLOUDFLARE_BASE_URL", LAST_ADDRESS), "https://api.cloudflare.com",
                 also=(("CLOUDFLARE_ACCOUNT_ID",),)),
+    "cloudflare": Needs(("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"), ("CLOUDFLARE_BASE_URL", LAST_ADDRESS), "https://api.cloudflare.com",
+                        also=(("CLOUDFLARE_ACCOUNT_ID",),)),
+    "meta": Needs(("META_API_KEY", "MODEL_API_KEY"), ("META_BASE_URL", LAST_ADDRESS), "https://api.meta.ai/v1"),
+    "litellm-proxy": Needs(("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
+                           ("LITELLM_PROXY_BASE_URL", "LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL", LAST_ADDRESS)),
     "azureai": Needs(("AZURE_API_KEY", "AZUREAI_API_KEY"), package="azure.identity",
                      address=("AZURE_ENDPOINT_URL", "AZUREAI_ENDPOINT_URL", "AZUREAI_BASE_URL", LAST_ADDRESS)),
     "bedrock": Needs(address=("BEDROCK_BASE_URL", LAST_ADDRESS), account="aws"),
@@ -86,6 +91,7 @@ NEEDS: dict[str, Needs] = {
     "ollama": Needs(address=("OLLAMA_BASE_URL", LAST_ADDRESS), own="http://localhost:11434/v1"),
     "llama-cpp-python": Needs(address=("LLAMA_CPP_PYTHON_BASE_URL", LAST_ADDRESS), own="http://localhost:8000/v1"),
     "vllm": Needs(address=("VLLM_BASE_URL",), starts="vllm"),
+    "vllm-completions": Needs(address=("VLLM_BASE_URL",), starts="vllm"),
     "sglang": Needs(address=("SGLANG_BASE_URL", LAST_ADDRESS), starts="sglang"),
     "hf": Needs(loads=("torch", "transformers", "accelerate")), "transformer_lens": Needs(loads=("transformer_lens",)),
     "nnterp": Needs(loads=("nnterp",)),
@@ -98,7 +104,7 @@ def needs_of(name: str) -> Needs | None:
     """The needs of the model with this whole name, or None for a provider that is not known here."""
     provider, _, rest = name.partition("/")
     service = rest.partition("/")[0]
-    if provider == "openai-api":
+    if provider in ("openai-api", "openai-api-completions"):
         return plain(service.upper().replace("-", "_"), "")
     if provider == "google" and "/" not in rest and os.environ.get("GOOGLE_GENAI_USE_VERTEXAI", "").lower() == "true":
         service = "vertex"

@@ -134,6 +134,9 @@ class Tap:
 
     def _headers(self, exchange: Exchange, status: int, headers: Any) -> None:
         exchange.status = status
+        for name, value in list(headers.items()):  # the SDK and inspect read them after us; newer ones log request ids
+            if (clean := self.redact.secrets(str(value))) != str(value):
+                headers[name] = clean
         exchange.headers = {k.lower(): safe_text(self.redact(str(v))) for k, v in headers.items()
                             if k.lower() in _KEPT or "ratelimit" in k.lower()}
 

@@ -28,6 +28,8 @@ SAID = {
     "google/vertex": ["GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "VERTEX_API_KEY"],
     "openai-api/lm-studio": ["LM_STUDIO_API_KEY", "LM_STUDIO_BASE_URL"],
     "ollama": ["nothing listens at"], "llama-cpp-python": ["nothing listens at"], "vllm": ["VLLM_BASE_URL"], "sglang": ["SGLANG_BASE_URL"],
+    "cloudflare": ["CLOUDFLARE_API_KEY", "CLOUDFLARE_ACCOUNT_ID"], "meta": ["META_API_KEY", "MODEL_API_KEY"],
+    "litellm-proxy": ["LITELLM_PROXY_API_KEY", "LITELLM_PROXY_BASE_URL"], "vllm-completions": ["VLLM_BASE_URL"],
     "hf": ["torch"], "transformer_lens": ["transformer_lens"], "nnterp": ["nnterp"], "none": ["no model"], "nosuch": ["not recognized"],
 }
 
@@ -66,7 +68,7 @@ def test_every_provider_that_inspect_knows_has_a_row():
     from inspect_ai._util.registry import registry_find, registry_info
 
     known = {registry_info(f).name.removeprefix("inspect_ai/") for f in registry_find(lambda i: i.type == "modelapi")}
-    assert len(known) > 20 and known - set(NEEDS) <= {"openai-api"} and set(NEEDS) <= {*SAID, "demo", "mockllm"}
+    assert len(known) > 20 and known - set(NEEDS) <= {"openai-api", "openai-api-completions"} and set(NEEDS) <= {*SAID, "demo", "mockllm"}
 
 
 def test_both_roles_problems_are_said_together():
