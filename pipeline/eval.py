@@ -247,13 +247,10 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _view_of(journal: Path) -> RunView:
-    from pipeline.events import read_journal
+    from pipeline.events import read_journal_file
     from pipeline.report.view import fold
 
-    if not journal.exists():
-        return fold(())
-    with journal.open("rb") as lines:
-        return fold(read_journal(lines))
+    return fold(read_journal_file(journal))
 
 
 def _occupy(places: Places, spec: RunSpec, resume: bool) -> None:

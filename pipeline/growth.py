@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.data.choose import choose, passes
 from pipeline.data.records import Task
 from pipeline.errors import UserError
-from pipeline.events import RunStarted, from_line
+from pipeline.events import RunStarted, read_journal
 from pipeline.report.view import RunView
 from pipeline.settings import SETTINGS, Setting
 from pipeline.spec import RunSpec, canonical
@@ -163,20 +163,11 @@ def ancestors(spec: RunSpec, run_dir: Path) -> list[RunSpec]:
 
 
 def _starts(journal: Path) -> dict[str, RunStarted]:
-    found = {}
-    if journal.exists():
-        with journal.open("rb") as lines:
-            for line in lines:
-                if b'"run_started"' in line and isinstance(event := _event(line), RunStarted):
-                    found[event.spec_digest] = event
-    return found
-
-
-def _event(line: bytes) -> Any:
-    try:
-        return from_line(line)
-    except ValueError:
-        return None
+    if not journal.exists():
+        return {}
+    with journal.open("rb") as lines:  # only the lines that can be a start are read: a long run has thousands of others
+        events = list(read_journal(line for line in lines if b'"run_started"' in line))
+    return {event.spec_digest: event for event in events if isinstance(event, RunStarted)}
 
 
 @dataclass(frozen=True)

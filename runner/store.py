@@ -20,7 +20,7 @@ from pipeline.core.clock import now
 from pipeline.core.files import write_whole
 from pipeline.core.machine import in_words
 from pipeline.errors import UserError
-from pipeline.events import RunFinished, read_journal, to_line
+from pipeline.events import RunFinished, read_journal, read_journal_file, to_line
 from pipeline.ledger import hold_run
 from pipeline.spec import RunSpec
 from runner.folded import Folded, card
@@ -157,11 +157,8 @@ class Store:
     def load(self, key: str) -> Folded:
         """Fold a run's journal. Takes up to a second for the largest; call it in a thread."""
         folded = Folded()
-        path = self.folder(key) / "events.jsonl"
-        if path.exists():
-            with open(path, "rb") as file:
-                for event in read_journal(file):
-                    folded.apply(event)
+        for event in read_journal_file(self.folder(key) / "events.jsonl"):
+            folded.apply(event)
         if not folded.view.spec and (spec := self.spec(key)):
             folded.view.spec, folded.view.spec_digest = spec.model_dump(mode="json"), spec.digest
         folded.wire.publish(time.time(), folded.view, final=True)
